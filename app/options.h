@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one table of options. Flags, config.ini, /set, /show, --help, the man page and completion all
+ * read it: an option is a row, nothing else.
+ *
+ * Order of settings: built-in < GGUF general.sampling.* < config < flag < live key. Each value
+ * remembers where it came from.
+ */
+#ifndef APP_OPTIONS_H
+#define APP_OPTIONS_H
+
+#include "chinwag/generator.h"
+
+enum app_origin { APP_BUILTIN, APP_GGUF, APP_CONFIG, APP_FLAG, APP_LIVE, APP_N_ORIGINS };
+
+enum app_kind { APP_BOOL, APP_INT, APP_FLOAT, APP_STRING, APP_CHOICE };
+
+/* All settings of the program, as values. Strings are owned by the struct. */
+struct app_settings {
+    struct cw_sampling sampling;
+    char *model;         /* -m */
+    char *system;        /* -sys: the system prompt, NULL: none */
+    char *chat_template; /* --chat-template: FILE or source */
+    char *pre;           /* --pre: pre-tokenizer override */
+    int n_ctx, n_predict, n_threads, chunk;
+    int isa; /* enum cw_isa */
+    int kv;  /* enum cw_kv_type */
+    bool exact, naive;
+    int64_t seed; /* -1: random */
+    bool markdown;
+    int think; /* -1 as the template, 0, 1 */
+    char *theme;
+    char **stops;             /* NULL-terminated list */
+    unsigned char origin[64]; /* enum app_origin, by row of the table */
+};
+
+enum {
+    APP_ON_FLAG = 1,   /* may be given on the command line */
+    APP_ON_CONFIG = 2, /* may stand in config.ini */
+    APP_ON_SET = 4,    /* may be changed by /set */
+    APP_ON_LIVE = 8,   /* a change takes hold at the very next token */
+};
+
+struct app_option {
+    const char *name;  /* "temp": /set NAME, config key; "--temp" on the command line */
+    const char *flags; /* further spellings, space separated: "-t --threads" */
+    const char *arg;   /* what the value is called in help: "N", "FILE"; NULL for bool */
+    enum app_kind kind;
+    double min, max;     /* for numbers, inclusive */
+    const char *choices; /* for APP_CHOICE: space separated, in the order of the int's values */
+    size_t offset;       /* in struct app_settings */
+    const char *builtin; /* default as text */
+    unsigned where;      /* APP_ON_* */
+    const char *group;   /* "sampling", "model", "engine", "interface" */
+    const char *help;    /* one sentence */
+};
+
+extern const struct app_option app_options[];
+extern const size_t app_n_options;
+
+void app_settings_init(struct app_settings *s); /* built-in values */
+void app_settings_free(struct app_settings *s);
+
+const struct app_option *app_option_find(const char *name); /* by name or flag; NULL */
+/* Parse `value` and set it, checking type and range; CW_EINVAL with a line for a person. A lower
+ * origin never overwrites a higher one (that is CW_OK and changes nothing). Numbers are read with
+ * a decimal point in every locale. */
+int app_settings_set(struct app_settings *s, const struct app_option *o, const char *value,
+                     enum app_origin origin, struct cw_err *err);
+/* The value as text, as /set would take it. Caller must free. */
+char *app_settings_get(const struct app_settings *s, const struct app_option *o);
+const char *app_origin_name(enum app_origin origin);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The generation core in a thread of its own.
+ *
+ *   app (main thread)                       generator thread
+ *     cw_generator_create  ------------->   opens the file, loads model, tokenizer, template
+ *     cw_generator_start   -- request --->  renders, tokenises, syncs the session, decodes
+ *     cw_generator_publish -- live ------>  loaded once a token
+ *     cw_generator_cancel  -- flag ------>  polled per token and per prefill chunk
+ *     ring (events)       <-------------
+ *
+ * The thread owns session, sampler, tokenizer and template. A request is copied when it is handed
+ * over; while one runs a second is refused with CW_EBUSY. All functions are for the thread that
+ * created the generator, except cw_generator_cancel, which is for any thread and for signal
+ * handlers.
+ *
+ * A reply goes back into the next prompt as the ids that were generated, wherever the template
+ * writes its text unchanged; only where it does not is that stretch tokenised anew.
+ */
+#ifndef CHINWAG_GENERATOR_H
+#define CHINWAG_GENERATOR_H
+
+#include "chinwag/ring.h"
+#include "chinwag/session.h"
+#include "chinwag/template.h"
+
+struct cw_generator;
+
+struct cw_generator_options {
+    const char *model_path;
+    struct cw_model_options model;
+    struct cw_session_options session;
+    bool naive;                /* evaluate everything anew at every step */
+    const char *chat_template; /* source to use instead of the file's; NULL: the file's */
+    const char *pre;           /* pre-tokenizer override, NULL: the file's */
+    size_t ring_slots;         /* 0: 1,024 */
+};
+
+/* Start the thread; loading begins at once and is told through the ring (CW_EV_LOADING, then
+ * CW_EV_READY or CW_EV_FAILED). `sampling` are the first live settings. */
+int cw_generator_create(struct cw_generator **out, const struct cw_generator_options *opt,
+                        const struct cw_sampling *sampling, struct cw_err *err);
+/* Cancels what runs, joins the thread, frees everything. NULL is fine. */
+void cw_generator_destroy(struct cw_generator *g);
+
+struct cw_ring *cw_generator_ring(struct cw_generator *g);
+
+/* From CW_EV_READY on; NULL before. The tokenizer may be used for its any-thread functions. */
+const struct cw_model_info *cw_generator_info(const struct cw_generator *g);
+const struct cw_tokenizer *cw_generator_tokenizer(const struct cw_generator *g);
+/* False for a base model: requests then must be raw text. */
+bool cw_generator_has_template(const struct cw_generator *g);
+/* GGUF `general.sampling.*` defaults: fills only the fields the file sets; returns a bit mask of
+ * CW_SET_* telling which. From CW_EV_READY on. */
+enum { CW_SET_TEMP = 1, CW_SET_TOP_P = 2, CW_SET_TOP_K = 4, CW_SET_MIN_P = 8, CW_SET_REPEAT = 16 };
+unsigned cw_generator_file_sampling(const struct cw_generator *g, struct cw_sampling *out);
+
+/* A settings change before the draw of one token (`generate --at`). */
+struct cw_at {
+    uint64_t position;
+    struct cw_sampling sampling;
+};
+
+struct cw_request {
+    /* Exactly one of: a conversation, rendered by the template with a generation prompt (or, if
+     * continue_reply, so that the last message, a reply, goes on); a raw text; ids. */
+    const struct cw_message *messages;
+    size_t n_messages;
+    bool continue_reply;
+    const char *raw;
+    size_t raw_len;
+    const int32_t *ids;
+    size_t n_ids;
+
+    int64_t max_tokens;       /* of the reply; < 0: until the context is full */
+    const char *const *stops; /* stop strings: never shown, never stored */
+    size_t n_stops;
+    uint32_t seed;
+    const struct cw_at *at; /* in ascending order */
+    size_t n_at;
+    bool detail;      /* fill the draws with probabilities and alternatives */
+    bool ignore_eog;  /* go on past end tokens (measuring) */
+    int think;        /* -1: as the template does by default; 0, 1: enable_thinking */
+    double started_s; /* cw_now() when the person pressed Enter; 0: when it was handed over */
+};
+
+/* Hand over a request; *number (may be NULL) receives its number. CW_EBUSY while one runs. Before
+ * CW_EV_READY a request is accepted and waits for the model. Later failures arrive as CW_EV_DONE
+ * with CW_STOP_ERROR. */
+int cw_generator_start(struct cw_generator *g, const struct cw_request *req, uint32_t *number,
+                       struct cw_err *err);
+
+/* Stop the running request, if any: CW_EV_DONE with CW_STOP_CANCEL follows within 0.3 s. */
+void cw_generator_cancel(struct cw_generator *g);
+
+/* New sampling settings, for the very next draw. */
+void cw_generator_publish(struct cw_generator *g, const struct cw_sampling *s);
+
+/* Forget the cache (a new conversation needs no call: the prefix match does it). */
+bool cw_generator_busy(const struct cw_generator *g);
+
+/* Ask how many tokens text[0..len) is; CW_EV_COUNT answers with the same serial when no request
+ * runs. A newer question replaces an unanswered one. */
+void cw_generator_count(struct cw_generator *g, const char *text, size_t len, uint64_t serial);
+
+#endif
