@@ -24,12 +24,16 @@ struct cw_generate {
     uint32_t seed;
     bool detail, ignore_eog;
     int32_t n_usable; /* ids that may be drawn */
+    bool begins_text; /* the reply begins a text: the blank that SPM writes in front of every text
+                       * is not part of it */
+    double started_s; /* cw_now() at the start of the request, for TTFT; 0: now */
 
     /* The settings for the draw at `position`: called once before each draw. */
     void (*settings)(void *arg, uint64_t position, struct cw_sampling *out);
     /* A token was drawn. text[0..n) is what it released for display: whole characters, nothing that
      * may still become a stop string. Called once a token, and once more with draw NULL at the end
-     * if held-back text is released then. Non-zero stops the loop with that code. */
+     * if held-back text is released then. Non-zero stops the loop with that code (CW_ECANCEL as a
+     * cancel). */
     int (*token)(void *arg, uint64_t position, const struct cw_draw *draw, const char *text,
                  size_t n, const struct cw_figures *figures);
     bool (*cancelled)(void *arg); /* polled once a token and a prefill chunk */

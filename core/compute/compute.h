@@ -62,19 +62,20 @@ void cw_weight_row(const struct cw_weight *w, int64_t row, float *y);
 /* ---- activations --------------------------------------------------------------------------- */
 
 /* n tokens of `width`, as f32 and in the quantised kinds the matrices ahead want. Buffers are owned
- * by the act and sized once; width of up to `max_width`, n of up to `max_n`. */
+ * by the act and sized once; width of up to `max_width`, n of up to `max_n`. Whoever writes x sets
+ * n and width, and have to 1 << CW_ACT_F32. The quantised kinds are laid out in tiles of 8 tokens
+ * (kernels/kernels_impl.h) and private to the compute module. */
 struct cw_act {
     int n, width;
     int max_n, max_width;
     float *x;      /* [n, width] */
-    int8_t *q32;   /* [n, width] codes, blocks of 32 */
-    float *d32;    /* [n, width/32] scales */
-    int32_t *s32;  /* [n, width/32] sums of codes */
-    int8_t *q256;  /* [n, width], blocks of 256 */
-    float *d256;   /* [n, width/256] */
-    int16_t *s16;  /* [n, width/16] sums of 16 codes of q256 */
+    int8_t *q32;   /* n * width codes, blocks of 32 */
+    float *d32;    /* n * width / 32 scales */
+    float *sum32;  /* n * width / 32 sums of codes, exact */
+    int8_t *q256;  /* n * width codes, blocks of 256 */
+    float *d256;   /* n * width / 256 scales */
+    int16_t *s16;  /* n * width / 16 sums of 16 codes of q256 */
     unsigned have; /* bit (1 << cw_act_kind): up to date with x */
-    void *extra;   /* layouts private to the compute module */
 };
 int cw_act_create(struct cw_act *a, int max_n, int max_width, struct cw_err *err);
 void cw_act_free(struct cw_act *a);

@@ -61,6 +61,10 @@ struct cw_tensor {
 int cw_gguf_open(struct cw_gguf **out, const char *path, struct cw_err *err);
 void cw_gguf_close(struct cw_gguf *g); /* NULL is fine */
 
+/* The same for looking at a file only: tensors of types that cw_type_info does not know are kept
+ * (type holds the bare number, bytes reaches to the next tensor) instead of refused. */
+int cw_gguf_open_any(struct cw_gguf **out, const char *path, struct cw_err *err);
+
 const char *cw_gguf_path(const struct cw_gguf *g);
 uint64_t cw_gguf_file_bytes(const struct cw_gguf *g); /* all parts together */
 int cw_gguf_version(const struct cw_gguf *g);
@@ -90,7 +94,8 @@ int cw_gguf_bool(const struct cw_gguf *g, const char *name, bool *out, struct cw
 int cw_gguf_str(const struct cw_gguf *g, const char *name, struct cw_str *out, struct cw_err *err);
 
 /* Arrays by name, with the same returns. The results are freshly allocated; the caller must free
- * them (the strings point into the mapping). Integers and floats are converted if in range. */
+ * them (the strings point into the mapping). Integers and floats are converted if in range; an
+ * array of bools reads as integers 0 and 1. */
 int cw_gguf_strs(const struct cw_gguf *g, const char *name, struct cw_str **out, size_t *n,
                  struct cw_err *err);
 int cw_gguf_i32s(const struct cw_gguf *g, const char *name, int32_t **out, size_t *n,

@@ -39,7 +39,7 @@ enum cw_stop {
 };
 const char *cw_stop_name(enum cw_stop stop);
 
-enum { CW_EVENT_TEXT = 128 };
+enum { CW_EVENT_TEXT = 512 }; /* as much as an error line */
 
 struct cw_event {
     enum cw_event_kind kind;

@@ -10,7 +10,8 @@
  * order, so the thread count does not matter.
  *
  * Sources: Holtzman et al. 2020 (nucleus), Fan et al. 2018 (top-k), Meister et al. 2022 (typical),
- * Nguyen et al. 2024 (min-p), Keskar et al. 2019 (repetition penalty).
+ * Nguyen et al. 2024 (min-p), Keskar et al. 2019 (repetition penalty); DRY and XTC as proposed by
+ * p-e-w for text-generation-webui (pull requests 5677 and 6335, 2024).
  *
  * A sampler belongs to one thread.
  */
@@ -20,7 +21,7 @@
 #include "chinwag/err.h"
 #include "chinwag/mem.h"
 
-enum { CW_MAX_BIAS = 32, CW_MAX_DRY_BREAKERS = 8 };
+enum { CW_MAX_BIAS = 32 };
 
 /* One immutable block of settings; plain data, copied freely. */
 struct cw_sampling {
@@ -58,6 +59,8 @@ uint64_t cw_random(uint32_t seed, uint64_t position, enum cw_stage stage);
 struct cw_sampler;
 struct cw_sampler *cw_sampler_create(int32_t n_vocab);
 void cw_sampler_destroy(struct cw_sampler *s);
+/* Ids that end a repetition for DRY, such as those holding a line end; none at first. */
+void cw_sampler_set_breakers(struct cw_sampler *s, const int32_t *ids, size_t n);
 
 enum { CW_N_ALTERNATIVES = 8 };
 struct cw_draw {

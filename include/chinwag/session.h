@@ -44,6 +44,9 @@ struct cw_session_hooks {
     /* If not NULL: receives the logits of every position, in order; valid during the call. */
     void (*row)(void *arg, size_t position, const float *logits);
     void *arg;
+    /* May be NULL. Polled between the layers of a chunk, so that a slow machine too stops within a
+     * fraction of a second; returning true gives the chunk under way up. */
+    bool (*stop)(void *arg);
 };
 
 /* Evaluate n further ids. CW_EFULL (nothing evaluated) when they do not fit, CW_ECANCEL when

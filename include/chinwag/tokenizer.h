@@ -40,15 +40,16 @@ struct cw_span {
 };
 
 enum {
-    CW_TOK_BOS_EOS = 1, /* add begin/end tokens where the file asks for them; an id that the text
-                         * already begins (ends) with is not added a second time */
+    CW_TOK_BOS_EOS = 1, /* add begin/end tokens where the file asks for them; in a rendered prompt
+                         * one that the text already begins (ends) with is not added again */
     CW_TOK_SPECIAL =
         2, /* cw_tokenizer_encode only: control tokens written in the text are matched */
 };
 
 /* Append the ids of text[0..len) to *ids. User-defined tokens (type 4) are always matched, at each
  * place the longest; control tokens only with CW_TOK_SPECIAL. Fails only with CW_EFORMAT, for a
- * vocabulary that cannot express a byte and has no unknown token. */
+ * vocabulary that cannot express a byte and has no unknown token, and CW_EINVAL, for a text of
+ * more than 1 GiB; *ids is then as before. */
 int cw_tokenizer_encode(struct cw_tokenizer *t, const char *text, size_t len, unsigned flags,
                         struct cw_ids *ids, struct cw_err *err);
 

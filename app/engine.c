@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See engine.h.
+ */
+#include "app/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cw_model_options app_model_options(const struct app_settings *s) {
+    return (struct cw_model_options){
+        .n_threads = s->n_threads,
+        .isa = (enum cw_isa)s->isa,
+        .exact = s->exact,
+    };
+}
+
+struct cw_session_options app_session_options(const struct app_settings *s) {
+    return (struct cw_session_options){
+        .n_ctx = (uint32_t)s->n_ctx,
+        .chunk = s->chunk,
+        .kv = (enum cw_kv_type)s->kv,
+    };
+}
+
+int app_engine_open(struct app_engine *e, const struct app_settings *s,
+                    const struct app_paths *paths, unsigned parts, struct cw_err *err) {
+    memset(e, 0, sizeof *e);
+    int rc = cli_find_model(s, paths, &e->path, err);
+    if (rc == CW_OK) {
+        rc = cw_gguf_open(&e->gguf, e->path, err);
+    }
+    if (rc == CW_OK && (parts & APP_ENGINE_TOKENIZER)) {
+        const struct cw_tokenizer_options opt = {.pre = s->pre};
+        rc = cw_tokenizer_create(&e->tokenizer, e->gguf, &opt, err);
+    }
+    if (rc == CW_OK && (parts & APP_ENGINE_MODEL)) {
+        const struct cw_model_options opt = app_model_options(s);
+        rc = cw_model_load(&e->model, e->gguf, &opt, err);
+    }
+    if (rc == CW_OK && (parts & APP_ENGINE_SESSION) == APP_ENGINE_SESSION) {
+        const struct cw_session_options opt = app_session_options(s);
+        rc = cw_session_create(&e->session, e->model, &opt, err);
+    }
+    if (rc != CW_OK) {
+        app_engine_close(e);
+    }
+    return rc;
+}
+
+void app_engine_close(struct app_engine *e) {
+    cw_session_destroy(e->session);
+    cw_model_destroy(e->model);
+    cw_tokenizer_destroy(e->tokenizer);
+    cw_gguf_close(e->gguf);
+    free(e->path);
+    memset(e, 0, sizeof *e);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The key/value cache of one session: one layer after another in one reservation of address space.
+ * Pages cost memory when they are first written, so a large context that is not used is cheap; the
+ * cells are never cleared, since a cell is written before anything may see it. */
+#ifndef CW_KVCACHE_H
+#define CW_KVCACHE_H
+
+#include "chinwag/session.h"
+#include "core/model/internal.h"
+
+struct cw_kvcache {
+    struct cw_kv_layer *layers; /* [n_layers] */
+    int n_layers;
+    void *base;
+    uint64_t bytes;
+};
+
+/* Bytes for n_ctx cells (rounded up to whole chunks of attention); 0 when the sizes multiply to
+ * too much or the kind does not fit the head widths. */
+uint64_t cw_kvcache_bytes(const struct cw_model *m, uint32_t n_ctx, enum cw_kv_type kind);
+
+int cw_kvcache_create(struct cw_kvcache *c, const struct cw_model *m, uint32_t n_ctx,
+                      enum cw_kv_type kind, struct cw_err *err);
+void cw_kvcache_free(struct cw_kvcache *c); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Everything that comes out of a model's file, opened in order and closed in reverse. The result
+ * belongs to one thread at a time; opening may run in another than using.
+ */
+#ifndef CW_LOADER_H
+#define CW_LOADER_H
+
+#include "chinwag/generator.h"
+
+struct cw_loaded {
+    struct cw_gguf *gguf;
+    struct cw_model *model;
+    struct cw_tokenizer *tokenizer;
+    struct cw_session *session;
+    struct cw_sampler *sampler;
+    bool has_template;          /* one was given or is in the file */
+    struct cw_template *tmpl;   /* NULL with has_template: it could not be read, see below */
+    struct cw_err template_err; /* why */
+    char *bos, *eos;            /* token texts, "" where there is none */
+    int32_t n_usable;           /* ids that may be drawn */
+    struct cw_buf notices;      /* lines, each terminated by NUL */
+};
+
+enum { CW_LOAD_STEPS = 5 };
+
+/* Called before each step, 0 .. CW_LOAD_STEPS - 1. True stops with CW_ECANCEL. */
+typedef bool cw_load_progress(void *arg, int step);
+
+/* On failure nothing is left open; *m may be closed again all the same. */
+int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
+                   cw_load_progress *progress, void *arg, struct cw_err *err);
+void cw_loaded_close(struct cw_loaded *m);
+
+/* As cw_generator_file_sampling. */
+unsigned cw_loaded_sampling(const struct cw_loaded *m, struct cw_sampling *out);
+
+/* Tell the sampler which tokens end a repetition for DRY. Reads the whole vocabulary. */
+void cw_loaded_set_breakers(struct cw_loaded *m);
+
+#endif

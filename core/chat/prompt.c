@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The template writes the conversation, the tokenizer reads it. Between the two, the ids of earlier
+ * replies are put back where the template has written a reply's text unchanged: what the model said
+ * is then in the prompt as it said it, and the cache holds.
+ */
+#include "core/chat/prompt.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+void cw_prepared_free(struct cw_prepared *p) {
+    cw_ids_free(&p->ids);
+    free(p->tail);
+    memset(p, 0, sizeof *p);
+}
+
+/* ---- rendering ----------------------------------------------------------------------------- */
+
+/* A conversation on its way to the template; roles and texts are borrowed unless owned here. */
+struct conversation {
+    struct cw_message *messages;
+    size_t n;
+    char *folded; /* a content made here, or NULL */
+};
+
+static int render(const struct cw_loaded *m, const struct conversation *c, int think,
+                  bool generation_prompt, struct cw_prompt *out, bool *refused,
+                  struct cw_err *err) {
+    /* Families call the same switch by two names. */
+    struct cw_template_var vars[] = {
+        {.name = "enable_thinking", .kind = CW_VAR_BOOL, .b = think == 1},
+        {.name = "thinking", .kind = CW_VAR_BOOL, .b = think == 1},
+    };
+    struct cw_template_input in = {
+        .messages = c->messages,
+        .n_messages = c->n,
+        .add_generation_prompt = generation_prompt,
+        .bos = m->bos,
+        .eos = m->eos,
+        .vars = vars,
+        .n_vars = think < 0 ? 0 : 2,
+    };
+    time_t now = time(NULL);
+    localtime_r(&now, &in.now);
+    return cw_template_render(m->tmpl, &in, out, refused, err);
+}
+
+static bool is_role(const struct cw_message *m, const char *role) {
+    return strcmp(m->role, role) == 0;
+}
+
+/* Move the text of all system messages to the front of the first user message. False when there is
+ * no system message or no user message to take it. */
+static bool fold_system(struct conversation *c) {
+    struct cw_buf text = {0};
+    size_t kept = 0, user = SIZE_MAX, n_system = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        if (is_role(&c->messages[i], "system")) {
+            n_system++;
+            cw_buf_add(&text, c->messages[i].content, c->messages[i].len);
+            cw_buf_puts(&text, "\n\n");
+        } else {
+            if (user == SIZE_MAX && is_role(&c->messages[i], "user")) {
+                user = kept;
+            }
+            kept++;
+        }
+    }
+    if (n_system == 0 || user == SIZE_MAX) {
+        cw_buf_free(&text);
+        return false;
+    }
+    for (size_t i = 0, to = 0; i < c->n; i++) {
+        if (!is_role(&c->messages[i], "system")) {
+            c->messages[to++] = c->messages[i];
+        }
+    }
+    c->n = kept;
+    cw_buf_add(&text, c->messages[user].content, c->messages[user].len);
+    c->messages[user].len = text.len;
+    c->folded = cw_buf_take(&text);
+    c->messages[user].content = c->folded;
+    return true;
+}
+
+static int render_or_fold(const struct cw_loaded *m, struct conversation *c, int think,
+                          bool generation_prompt, struct cw_prompt *out, bool *folded,
+                          struct cw_err *err) {
+    bool refused = false;
+    int rc = render(m, c, think, generation_prompt, out, &refused, err);
+    if (rc != CW_ETEMPLATE || !refused || !fold_system(c)) {
+        return rc;
+    }
+    struct cw_err second;
+    rc = render(m, c, think, generation_prompt, out, &refused, &second);
+    *folded = rc == CW_OK;
+    return rc; /* if the second try failed too, the first refusal is what the person should read */
+}
+
+/* ---- putting ids back ---------------------------------------------------------------------- */
+
+bool cw_prompt_match(const struct cw_tokenizer *t, const int32_t *ids, size_t n, bool first,
+                     const char *content, size_t len, size_t *begin, size_t *end) {
+    struct cw_buf text = {0};
+    size_t *at = cw_reallocarray(NULL, n + 1, sizeof *at); /* where each token's text begins */
+    for (size_t i = 0; i < n; i++) {
+        at[i] = text.len;
+        cw_tokenizer_piece(t, ids[i], false, first && i == 0, &text);
+    }
+    at[n] = text.len;
+    bool found = false;
+    for (size_t i = n + 1; i-- > 0 && !found;) {
+        if (text.len - at[i] < len || (len > 0 && memcmp(text.data + at[i], content, len) != 0)) {
+            continue;
+        }
+        for (size_t k = i; k <= n && at[k] <= at[i] + len; k++) {
+            if (at[k] == at[i] + len) {
+                *begin = i;
+                *end = k;
+                found = true;
+                break;
+            }
+        }
+    }
+    free(at);
+    cw_buf_free(&text);
+    return found;
+}
+
+/* True when the token writes one blank less at the beginning of a message. */
+static bool loses_blank(const struct cw_tokenizer *t, int32_t id) {
+    struct cw_buf first = {0}, later = {0};
+    cw_tokenizer_piece(t, id, false, true, &first);
+    cw_tokenizer_piece(t, id, false, false, &later);
+    bool loses = first.len < later.len;
+    cw_buf_free(&first);
+    cw_buf_free(&later);
+    return loses;
+}
+
+static void put_back(const struct cw_tokenizer *t, const struct cw_message *msg, int32_t index,
+                     struct cw_prompt *p) {
+    size_t span = SIZE_MAX;
+    for (size_t i = 0; i < p->n_spans; i++) {
+        if (p->spans[i].message == index) {
+            if (span != SIZE_MAX) {
+                return; /* written twice or in parts */
+            }
+            span = i;
+        }
+    }
+    if (span == SIZE_MAX) {
+        return;
+    }
+    struct cw_span *s = &p->spans[span];
+    size_t begin, end;
+    if (s->end - s->begin != msg->len || memcmp(p->text + s->begin, msg->content, msg->len) != 0 ||
+        !cw_prompt_match(t, msg->ids, msg->n_ids, true, msg->content, msg->len, &begin, &end) ||
+        begin == end) {
+        return;
+    }
+    s->ids = msg->ids + begin;
+    s->n_ids = end - begin;
+    /* Where the template writes the blank that the reply's first token brings along, the token has
+     * it already. */
+    if (begin == 0 && span > 0 && p->spans[span - 1].message < 0 && s->begin > 0 &&
+        p->text[s->begin - 1] == ' ' && loses_blank(t, msg->ids[0])) {
+        s->begin--;
+        p->spans[span - 1].end--;
+    }
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
+
+/* Cut the prompt behind the last content of message `index`. */
+static int cut_after(struct cw_prompt *p, int32_t index, struct cw_err *err) {
+    size_t n = p->n_spans;
+    while (n > 0 && p->spans[n - 1].message != index) {
+        n--;
+    }
+    if (n == 0) {
+        return cw_fail(err, CW_ETEMPLATE,
+                       "the chat template does not show the reply that should go on");
+    }
+    p->n_spans = n;
+    p->len = p->spans[n - 1].end;
+    return CW_OK;
+}
+
+static int tokenise(struct cw_loaded *m, const struct cw_prompt *p, struct cw_ids *ids,
+                    struct cw_err *err) {
+    return cw_tokenizer_encode_spans(m->tokenizer, p->text, p->spans, p->n_spans, CW_TOK_BOS_EOS,
+                                     ids, NULL, err);
+}
+
+static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struct cw_prepared *out,
+                        struct cw_err *err) {
+    if (!m->has_template) {
+        return cw_fail(err, CW_ETEMPLATE,
+                       "this model has no chat template: it only continues raw text");
+    }
+    if (m->tmpl == NULL) {
+        return cw_fail(err, m->template_err.code, "%s", m->template_err.text);
+    }
+    /* A reply of no length goes on from its beginning. */
+    bool going_on = req->continue_reply && req->messages[req->n_messages - 1].len > 0;
+    struct conversation c = {.n = req->n_messages - (req->continue_reply && !going_on ? 1 : 0)};
+    c.messages = cw_reallocarray(NULL, c.n, sizeof *c.messages);
+    if (c.n > 0) {
+        memcpy(c.messages, req->messages, c.n * sizeof *c.messages);
+    }
+    struct cw_prompt p = {0};
+    int rc = render_or_fold(m, &c, req->think, !going_on, &p, &out->folded, err);
+    if (rc == CW_OK && going_on) {
+        rc = cut_after(&p, (int32_t)c.n - 1, err);
+    }
+    if (rc == CW_OK) {
+        size_t tail = 0;
+        for (size_t i = 0; i < p.n_spans; i++) {
+            if (p.spans[i].message >= 0) {
+                tail = going_on && i + 1 == p.n_spans ? p.spans[i].begin : p.spans[i].end;
+            }
+        }
+        out->tail_len = p.len - tail;
+        out->tail = cw_strndup(p.text + tail, out->tail_len);
+        out->begins_text = !going_on;
+        for (size_t i = 0; i < c.n; i++) {
+            if (c.messages[i].ids != NULL && c.messages[i].n_ids > 0 && c.messages[i].len > 0) {
+                put_back(m->tokenizer, &c.messages[i], (int32_t)i, &p);
+            }
+        }
+        rc = tokenise(m, &p, &out->ids, err);
+    }
+    cw_prompt_free(&p);
+    free(c.messages);
+    free(c.folded);
+    return rc;
+}
+
+int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_prepared *out,
+                      struct cw_err *err) {
+    const struct cw_request *req = &job->req;
+    int rc = CW_OK;
+    memset(out, 0, sizeof *out);
+    if (req->messages != NULL) {
+        rc = prepare_chat(m, req, out, err);
+    } else if (req->raw != NULL) {
+        rc = cw_tokenizer_encode(m->tokenizer, req->raw, req->raw_len,
+                                 CW_TOK_BOS_EOS | CW_TOK_SPECIAL, &out->ids, err);
+    } else {
+        cw_ids_append(&out->ids, req->ids, req->n_ids);
+        return CW_OK;
+    }
+    /* A file may ask for an end token behind every text; a prompt with one would be over. */
+    if (rc == CW_OK && cw_tokenizer_adds_eos(m->tokenizer) && out->ids.n > 0 &&
+        out->ids.v[out->ids.n - 1] == cw_tokenizer_eos(m->tokenizer)) {
+        out->ids.n--;
+    }
+    return rc;
+}

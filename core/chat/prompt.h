@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From a request to the ids of its prompt. Runs in the generator's thread.
+ */
+#ifndef CW_PROMPT_H
+#define CW_PROMPT_H
+
+#include "core/chat/job.h"
+#include "core/chat/loader.h"
+
+struct cw_prepared {
+    struct cw_ids ids;
+    char *tail; /* what the template wrote after the last content: the reply stands right behind */
+    size_t tail_len;
+    bool begins_text; /* the reply is the beginning of a message */
+    bool folded;      /* the template refused the system message; its text went to the first user
+                       * message */
+};
+
+int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_prepared *out,
+                      struct cw_err *err);
+void cw_prepared_free(struct cw_prepared *p);
+
+/* The stretch [*begin, *end) of ids[0..n) whose text is content[0..len), the last such if there are
+ * several; false if no tokens begin and end where it does. `first`: ids[0] began a message. */
+bool cw_prompt_match(const struct cw_tokenizer *t, const int32_t *ids, size_t n, bool first,
+                     const char *content, size_t len, size_t *begin, size_t *end);
+
+#endif

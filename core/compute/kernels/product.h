@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products. Quantised: R rows of weights are unpacked into a panel, then every tile of tokens is
+ * multiplied with it, tokens in registers and rows in lanes: the activation dword is broadcast, no
+ * sum crosses lanes, and each row's additions come in block order (rule 1) however many tokens
+ * there are. One token (decode) takes the same way. Float: a row's sixteen lanes (rule 2).
+ */
+#ifndef CW_PRODUCT_H
+#define CW_PRODUCT_H
+
+INLINE vi broadcast_dword(const void *p) {
+    int32_t v;
+    __builtin_memcpy(&v, p, 4);
+    return vi_set1(v);
+}
+
+/* ---- sums of a sub-block, 32 codes of C tokens ----------------------------------------------- */
+
+/* acc[c] += the products of `groups` k-groups, times scale where one is given. q advances t dwords
+ * a k-group. */
+INLINE void dot_groups(const struct kind k, int n_columns, int groups, const int8_t *codes,
+                       const int8_t *q, int t, const int32_t *scale, vi *acc) {
+#if HAS_VNNI
+    vi sum[TILE_COLUMNS];
+    for (int c = 0; c < n_columns; c++) {
+        sum[c] = scale ? vi_zero() : acc[c];
+    }
+    for (int g = 0; g < groups; g++) {
+        vi w = vi_load(codes + g * R * 4);
+        for (int c = 0; c < n_columns; c++) {
+            sum[c] = vi_dot(sum[c], w, broadcast_dword(q + (g * t + c) * 4));
+        }
+    }
+    for (int c = 0; c < n_columns; c++) {
+        acc[c] = scale ? vi_add(acc[c], vi_mul(sum[c], vi_load(scale))) : sum[c];
+    }
+#else
+    vi factor = scale ? vi_load(scale) : vi_set1(0x00010001);
+    for (int g = 0; g < groups; g += k.steps) {
+        vi sum[TILE_COLUMNS];
+        for (int s = 0; s < k.steps; s++) {
+            vi w = vi_load(codes + (g + s) * R * 4);
+            vi size = k.steps == 1 ? vi_abs_bytes(w) : w;
+            for (int c = 0; c < n_columns; c++) {
+                vi x = broadcast_dword(q + ((g + s) * t + c) * 4);
+                vi p = vi_dot_halves(size, k.steps == 1 ? vi_sign_bytes(x, w) : x);
+                sum[c] = s == 0 ? p : vi_add_halves(sum[c], p);
+            }
+        }
+        for (int c = 0; c < n_columns; c++) {
+            acc[c] = vi_dot2(acc[c], sum[c], factor);
+        }
+    }
+#endif
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+/* The activations of a tile, from the first of the columns at hand, at the panel's first block. */
+struct tile {
+    int t; /* tokens of the tile: the stride */
+    const int8_t *q;
+    const float *d, *sum32;
+    const int16_t *s16;
+};
+
+/* y[c] += panel x tokens c < n_columns, n_blocks blocks. */
+INLINE void tile_32(const struct kind k, int n_columns, const struct panel32 *p, int n_blocks,
+                    struct tile x, vf *y) {
+    const int8_t *codes = p->codes;
+    for (int b = 0; b < n_blocks; b++) {
+        vi acc[TILE_COLUMNS];
+        for (int c = 0; c < n_columns; c++) {
+            acc[c] = vi_zero();
+        }
+        dot_groups(k, n_columns, 8, codes, x.q, x.t, NULL, acc);
+        vf d = vf_load(p->d + b * R);
+        for (int c = 0; c < n_columns; c++) {
+            vf dx = vf_set1(x.d[c]), sum = vf_of_int(acc[c]);
+            if (k.offset) { /* integers below 2^24: exact */
+                sum = vf_fnma(vf_set1(x.sum32[c]), vf_set1((float)k.offset), sum);
+            }
+            y[c] = vf_fma(vf_mul(d, dx), sum, y[c]);
+            if (k.min) {
+                y[c] = vf_fma(vf_mul(vf_load(p->m + b * R), dx), vf_set1(x.sum32[c]), y[c]);
+            }
+        }
+        codes += 8 * R * 4;
+        x.q += 32 * x.t;
+        x.d += x.t;
+        x.sum32 += x.t;
+    }
+}
+
+INLINE void tile_256(const struct kind k, int n_columns, const struct panel256 *p, int n_blocks,
+                     struct tile x, vf *y) {
+    const int8_t *codes = p->codes;
+    const int32_t *scale = p->scale, *pair = p->pair;
+    for (int b = 0; b < n_blocks; b++) {
+        vi acc[TILE_COLUMNS], rest[TILE_COLUMNS];
+        for (int c = 0; c < n_columns; c++) {
+            acc[c] = rest[c] = vi_zero();
+        }
+        for (int g = 0; g < 64; g += k.sub) {
+            dot_groups(k, n_columns, k.sub, codes, x.q, x.t, scale, acc);
+            codes += k.sub * R * 4;
+            x.q += 4 * k.sub * x.t;
+            scale += R;
+        }
+        if (k.min || k.offset) {
+            for (int i = 0; i < 8; i++, pair += R, x.s16 += 2 * x.t) {
+                vi w = vi_load(pair);
+                for (int c = 0; c < n_columns; c++) {
+                    rest[c] = vi_dot2(rest[c], w, broadcast_dword(x.s16 + 2 * c));
+                }
+            }
+        }
+        vf d = vf_load(p->d + b * R);
+        for (int c = 0; c < n_columns; c++) {
+            vf dx = vf_set1(x.d[c]);
+            if (k.offset) {
+                acc[c] = vi_sub(acc[c], vi_mul(rest[c], vi_set1(k.offset)));
+            }
+            y[c] = vf_fma(vf_mul(d, dx), vf_of_int(acc[c]), y[c]);
+            if (k.min) {
+                y[c] = vf_fma(vf_mul(vf_load(p->m + b * R), dx), vf_of_int(rest[c]), y[c]);
+            }
+        }
+        x.d += x.t;
+    }
+}
+
+/* ---- the walk over rows, panels and tiles ---------------------------------------------------- */
+
+INLINE void tile_any(const struct kind k, int n_columns, const void *panel, int n_blocks,
+                     struct tile x, vf *y) {
+    if (k.sub == 8 &&
+        (k.type == CW_Q4_0 || k.type == CW_Q4_1 || k.type == CW_Q5_0 || k.type == CW_Q5_1 ||
+         k.type == CW_Q8_0 || k.type == CW_IQ4_NL || k.type == CW_MXFP4)) {
+        tile_32(k, n_columns, panel, n_blocks, x, y);
+    } else {
+        tile_256(k, n_columns, panel, n_blocks, x, y);
+    }
+}
+
+/* One panel against columns first .. first + n_columns - 1 of a tile. y points at its results,
+ * n_rows of them valid; they continue from the previous panel unless this is the first. */
+INLINE void columns(const struct kind k, int n_columns, const void *panel, int n_blocks,
+                    struct tile x, float *y, size_t ldy, int n_rows, bool begin,
+                    const float *bias) {
+    vf acc[TILE_COLUMNS];
+    for (int c = 0; c < n_columns; c++) {
+        acc[c] = begin ? vf_zero() : vf_load_n(y + (size_t)c * ldy, n_rows);
+    }
+    tile_any(k, n_columns, panel, n_blocks, x, acc);
+    for (int c = 0; c < n_columns; c++) {
+        vf v = bias ? vf_add(acc[c], vf_load_n(bias, n_rows)) : acc[c];
+        vf_store_n(y + (size_t)c * ldy, v, n_rows);
+    }
+}
+
+INLINE void product_quantised(const struct kind k, int block, size_t block_bytes,
+                              const struct cw_product_job *j) {
+    union {
+        struct panel32 of32;
+        struct panel256 of256;
+    } panel;
+    int panel_blocks = PANEL_COLS / block, n_blocks = j->cols / block;
+    for (int r = 0; r < j->rows; r += R) {
+        int n_rows = j->rows - r < R ? j->rows - r : R;
+        struct rows rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
+        for (int b0 = 0; b0 < n_blocks; b0 += panel_blocks) {
+            int nb = n_blocks - b0 < panel_blocks ? n_blocks - b0 : panel_blocks;
+            for (int b = 0; b < nb; b++) {
+                size_t at = (size_t)(b0 + b) * block_bytes;
+                if (block == 32) {
+                    unpack_32(k, &rows, at, panel.of32.codes + b * 32 * R, panel.of32.d + b * R,
+                              panel.of32.m + b * R);
+                } else {
+                    unpack_256(k, &rows, at, panel.of256.codes + b * 256 * R,
+                               panel.of256.scale + b * (64 / k.sub) * R,
+                               panel.of256.pair + b * 8 * R, panel.of256.d + b * R,
+                               panel.of256.m + b * R);
+                }
+            }
+            const float *bias = j->bias && b0 + nb == n_blocks ? j->bias + r : NULL;
+            for (int tile = 0; tile < j->n; tile += CW_TILE) {
+                int t = j->n - tile < CW_TILE ? j->n - tile : CW_TILE;
+                for (int c = 0; c < t; c += TILE_COLUMNS) {
+                    size_t first = (size_t)tile * (size_t)n_blocks + (size_t)(b0 * t);
+                    struct tile x = {
+                        .t = t,
+                        .q = j->q + first * (size_t)block + 4 * c,
+                        .d = j->d + first + c,
+                        .sum32 = block == 32 ? j->sum32 + first + c : NULL,
+                        .s16 = block == 32 ? NULL : j->s16 + first * 16 + 2 * c,
+                    };
+                    float *y = j->y + (size_t)(tile + c) * j->ldy + r;
+                    int n = t - c < TILE_COLUMNS ? t - c : TILE_COLUMNS;
+#define COLUMNS(N)                                                                                 \
+    case N:                                                                                        \
+        columns(k, N, &panel, nb, x, y, j->ldy, n_rows, b0 == 0, bias);                            \
+        break;
+                    switch (n) {
+                        COLUMNS(1)
+                        COLUMNS(2)
+                        COLUMNS(3)
+                        COLUMNS(4)
+#if TILE_COLUMNS == 8
+                        COLUMNS(5)
+                        COLUMNS(6)
+                        COLUMNS(7)
+                        COLUMNS(8)
+#endif
+                    }
+#undef COLUMNS
+                }
+            }
+        }
+    }
+}
+
+#define QUANTISED(T, block, bytes)                                                                 \
+    static void product_##T(const struct cw_product_job *j) {                                      \
+        product_quantised(kind_##T, block, bytes, j);                                              \
+    }
+QUANTISED(Q4_0, 32, 18)
+QUANTISED(Q4_1, 32, 20)
+QUANTISED(Q5_0, 32, 22)
+QUANTISED(Q5_1, 32, 24)
+QUANTISED(Q8_0, 32, 34)
+QUANTISED(IQ4_NL, 32, 18)
+QUANTISED(MXFP4, 32, 17)
+QUANTISED(Q2_K, 256, 84)
+QUANTISED(Q3_K, 256, 110)
+QUANTISED(Q4_K, 256, 144)
+QUANTISED(Q5_K, 256, 176)
+QUANTISED(Q6_K, 256, 210)
+QUANTISED(IQ4_XS, 256, 136)
+#undef QUANTISED
+
+/* ---- float weights --------------------------------------------------------------------------- */
+
+INLINE v16 load_weights(int type, const uint8_t *p) {
+    const void *w = p;
+    return type == CW_F32 ? v16_load(w) : type == CW_F16 ? v16_load_f16(w) : v16_load_bf16(w);
+}
+
+/* The last n < 16 weights of a row, zeros after them. */
+INLINE v16 load_last(int type, const uint8_t *p, int n) {
+    uint8_t last[64] = {0};
+    __builtin_memcpy(last, p, (size_t)n * (type == CW_F32 ? 4 : 2));
+    return load_weights(type, last);
+}
+
+INLINE void float_tile(int type, int n_rows, int n_columns, const struct cw_product_job *j, int r,
+                       int c) {
+    size_t size = type == CW_F32 ? 4 : 2;
+    const uint8_t *w = j->w + (size_t)r * j->row_bytes;
+    const float *x = j->x + (size_t)c * j->ldx;
+    v16 acc[FLOAT_ROWS * 2][FLOAT_COLUMNS];
+    for (int a = 0; a < n_rows; a++) {
+        for (int b = 0; b < n_columns; b++) {
+            acc[a][b] = v16_zero();
+        }
+    }
+    int i = 0;
+    for (; i + 16 <= j->cols; i += 16) {
+        v16 v[FLOAT_COLUMNS];
+        for (int b = 0; b < n_columns; b++) {
+            v[b] = v16_load(x + (size_t)b * j->ldx + i);
+        }
+        for (int a = 0; a < n_rows; a++) {
+            v16 u = load_weights(type, w + (size_t)a * j->row_bytes + (size_t)i * size);
+            for (int b = 0; b < n_columns; b++) {
+                acc[a][b] = v16_fma(u, v[b], acc[a][b]);
+            }
+        }
+    }
+    int rest = j->cols - i;
+    for (int a = 0; a < n_rows; a++) {
+        for (int b = 0; b < n_columns; b++) {
+            if (rest > 0) {
+                acc[a][b] = v16_fma_n(
+                    load_last(type, w + (size_t)a * j->row_bytes + (size_t)i * size, rest),
+                    v16_load_n(x + (size_t)b * j->ldx + i, rest), acc[a][b], rest);
+            }
+            float y = v16_tree(acc[a][b]);
+            j->y[(size_t)(c + b) * j->ldy + (size_t)(r + a)] = j->bias ? y + j->bias[r + a] : y;
+        }
+    }
+}
+
+INLINE void product_float(int type, const struct cw_product_job *j) {
+    int r = 0;
+    for (; r + FLOAT_ROWS <= j->rows; r += FLOAT_ROWS) {
+        int c = 0;
+        if (j->n == 1 && r + 2 * FLOAT_ROWS <= j->rows) { /* more chains to hide latency */
+            float_tile(type, 2 * FLOAT_ROWS, 1, j, r, 0);
+            r += FLOAT_ROWS;
+            continue;
+        }
+        for (; c + FLOAT_COLUMNS <= j->n; c += FLOAT_COLUMNS) {
+            float_tile(type, FLOAT_ROWS, FLOAT_COLUMNS, j, r, c);
+        }
+        for (; c < j->n; c++) {
+            float_tile(type, FLOAT_ROWS, 1, j, r, c);
+        }
+    }
+    for (; r < j->rows; r++) {
+        for (int c = 0; c < j->n; c++) {
+            float_tile(type, 1, 1, j, r, c);
+        }
+    }
+}
+
+static void product_F32(const struct cw_product_job *j) {
+    product_float(CW_F32, j);
+}
+
+static void product_F16(const struct cw_product_job *j) {
+    product_float(CW_F16, j);
+}
+
+static void product_BF16(const struct cw_product_job *j) {
+    product_float(CW_BF16, j);
+}
+
+#endif

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * From file blocks to panels: R rows side by side, a byte a code, ready for the product kernels.
+ * The formats are those of quant.c; here a dword holds the same four consecutive weights (a
+ * k-group) of one row, and a vector the R rows.
+ *
+ * Codes are unsigned, with the offset that the type's constants below name, except where an ISA
+ * without VNNI multiplies signed bytes by magnitude and sign.
+ */
+#ifndef CW_UNPACK_H
+#define CW_UNPACK_H
+
+#define PANEL_COLS 1024 /* columns of a panel at most: it stays in the first-level cache */
+
+/* How the kernels treat a type. */
+struct kind {
+    int type;
+    int offset; /* that the panel's codes carry: weight = code - offset */
+    int steps;  /* k-groups whose products may be summed in 16 bits (no VNNI); 1: signed codes */
+    bool min;   /* has a minimum */
+    int sub;    /* k-groups a sub-block (types of 256) */
+};
+
+#define BYTE_OFFSET (HAS_VNNI ? 128 : 0) /* of types that use all of a signed byte */
+
+static const struct kind kind_Q4_0 = {CW_Q4_0, 8, 8, false, 8};
+static const struct kind kind_Q4_1 = {CW_Q4_1, 0, 8, true, 8};
+static const struct kind kind_Q5_0 = {CW_Q5_0, 16, 4, false, 8};
+static const struct kind kind_Q5_1 = {CW_Q5_1, 0, 4, true, 8};
+static const struct kind kind_Q8_0 = {CW_Q8_0, BYTE_OFFSET, 1, false, 8};
+static const struct kind kind_IQ4_NL = {CW_IQ4_NL, BYTE_OFFSET, 1, false, 8};
+static const struct kind kind_MXFP4 = {CW_MXFP4, 16, 4, false, 8};
+static const struct kind kind_Q2_K = {CW_Q2_K, 0, 4, true, 4};
+static const struct kind kind_Q3_K = {CW_Q3_K, 4, 4, false, 4};
+static const struct kind kind_Q4_K = {CW_Q4_K, 0, 8, true, 8};
+static const struct kind kind_Q5_K = {CW_Q5_K, 0, 4, true, 8};
+static const struct kind kind_Q6_K = {CW_Q6_K, 32, 2, false, 4};
+static const struct kind kind_IQ4_XS = {CW_IQ4_XS, BYTE_OFFSET, 1, false, 8};
+
+static const int8_t iq4_table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                     1,    13,   25,  38,  53,  69,  89,  113};
+static const int8_t mxfp4_table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+/* Blocks of 32. */
+struct panel32 {
+    _Alignas(64) int8_t codes[PANEL_COLS * R]; /* [blocks][8][R] dwords */
+    float d[PANEL_COLS / 32 * R];              /* [blocks][R] */
+    float m[PANEL_COLS / 32 * R];
+};
+
+/* Blocks of 256. `scale` is what a sub-block's sum is multiplied by: an i32, or without VNNI the
+ * same half twice. `pair` is what the sums of 16 codes are multiplied by, two halves at a time: the
+ * minima, or for types with an offset the scales. */
+struct panel256 {
+    _Alignas(64) int8_t codes[PANEL_COLS * R]; /* [blocks][64][R] dwords */
+    int32_t scale[PANEL_COLS / 256 * 16 * R];  /* [blocks][16 or 8][R] */
+    int32_t pair[PANEL_COLS / 256 * 8 * R];    /* [blocks][8][R] */
+    float d[PANEL_COLS / 256 * R];
+    float m[PANEL_COLS / 256 * R];
+};
+
+/* R rows of a matrix; rows past the last repeat it, and their results are not stored. */
+struct rows {
+    const uint8_t *row[R];
+    vi offset; /* bytes from row[0], for gathers */
+};
+
+static struct rows rows_at(const uint8_t *w, size_t row_bytes, int n) {
+    struct rows r;
+    int32_t offset[R];
+    for (int i = 0; i < R; i++) {
+        size_t k = (size_t)(i < n ? i : n - 1);
+        r.row[i] = w + k * row_bytes;
+        offset[i] = (int32_t)(k * row_bytes);
+    }
+    r.offset = vi_load(offset);
+    return r;
+}
+
+/* The dword at `at` of each row. */
+INLINE vi row_dword(const struct rows *r, size_t at) {
+    return vi_gather(r->row[0] + at, r->offset);
+}
+
+INLINE void put(int8_t *codes, int group, vi v) {
+    vi_store(codes + group * R * 4, v);
+}
+
+INLINE vi low_nibbles(vi v) {
+    return vi_and(v, vi_set1(0x0f0f0f0f));
+}
+
+INLINE vi high_nibbles(vi v) {
+    return vi_and(vi_shr(v, 4), vi_set1(0x0f0f0f0f));
+}
+
+/* Bits 4 g .. 4 g + 3 of h to bit 4 of the four bytes. */
+INLINE vi fifth_bits(vi h, int g) {
+    vi four = vi_and(vi_shr(h, 4 * g), vi_set1(15));
+    return vi_and(vi_mul(four, vi_set1(0x02040810)), vi_set1(0x10101010));
+}
+
+INLINE vi shifted_table(const int8_t *values, int offset) {
+    int8_t t[16];
+    for (int i = 0; i < 16; i++) {
+        t[i] = (int8_t)(values[i] + offset);
+    }
+    return vi_table(t);
+}
+
+/* One block of 32 at byte `at` of the rows. */
+INLINE void unpack_32(const struct kind k, const struct rows *r, size_t at, int8_t *codes, float *d,
+                      float *m) {
+    vi t[4], header = row_dword(r, at);
+    if (k.type == CW_MXFP4) { /* 2^(e - 128), see quant.c */
+        vi e = vi_and(header, vi_set1(255));
+        float small[2] = {float_of_bits(0x00200000), float_of_bits(0x00400000)};
+        float scale[R];
+        int32_t exponent[R];
+        vi_store(exponent, e);
+        vf_store(scale, vf_of_bits(vi_shl(vi_sub(e, vi_set1(1)), 23)));
+        for (int i = 0; i < R; i++) {
+            d[i] = exponent[i] < 2 ? small[exponent[i]] : scale[i];
+        }
+    } else {
+        vf_store(d, vf_of_f16(header));
+    }
+    if (k.min) {
+        vf_store(m, vf_of_f16(vi_shr(header, 16)));
+    }
+    if (k.type == CW_Q8_0) {
+        vi bias = vi_set1(k.offset ? (int)0x80808080 : 0);
+        for (int half = 0; half < 2; half++) {
+            load_rows16(r->row, at + 2 + 16 * (size_t)half, t);
+            for (int j = 0; j < 4; j++) {
+                put(codes, 4 * half + j, vi_xor(t[j], bias));
+            }
+        }
+        return;
+    }
+    bool five = k.type == CW_Q5_0 || k.type == CW_Q5_1;
+    size_t head = k.type == CW_MXFP4 ? 1 : k.min ? 4 : 2;
+    vi high = five ? row_dword(r, at + head) : vi_zero();
+    load_rows16(r->row, at + head + (five ? 4 : 0), t);
+    vi table = k.type == CW_IQ4_NL  ? shifted_table(iq4_table, k.offset)
+               : k.type == CW_MXFP4 ? shifted_table(mxfp4_table, k.offset)
+                                    : vi_zero();
+    for (int j = 0; j < 4; j++) {
+        vi a = low_nibbles(t[j]), b = high_nibbles(t[j]);
+        if (five) {
+            a = vi_or(a, fifth_bits(high, j));
+            b = vi_or(b, fifth_bits(high, j + 4));
+        }
+        if (k.type == CW_IQ4_NL || k.type == CW_MXFP4) {
+            a = vi_look_up(table, a);
+            b = vi_look_up(table, b);
+        }
+        put(codes, j, a);
+        put(codes, j + 4, b);
+    }
+}
+
+/* ---- blocks of 256 --------------------------------------------------------------------------- */
+
+INLINE vi pair_of(vi low, vi high) {
+    return vi_or(vi_and(low, vi_set1(0xffff)), vi_shl(high, 16));
+}
+
+INLINE void put_scale(int32_t *scale, int sub, vi s) {
+    vi_store(scale + sub * R, HAS_VNNI ? s : pair_of(s, s));
+}
+
+/* Byte `b` of each lane. */
+INLINE vi byte_of(vi v, int b) {
+    return vi_and(vi_shr(v, 8 * b), vi_set1(255));
+}
+
+/* Scales and minima of Q4_K and Q5_K from the block's first sixteen bytes. */
+INLINE void unpack_six_bit(const vi t[4], int32_t *scale, int32_t *pair) {
+    vi low6 = vi_set1(0x3f3f3f3f), high2 = vi_set1(0x30303030);
+    vi s[2] = {vi_and(t[1], low6), vi_or(low_nibbles(t[3]), vi_and(vi_shr(t[1], 2), high2))};
+    vi m[2] = {vi_and(t[2], low6), vi_or(high_nibbles(t[3]), vi_and(vi_shr(t[2], 2), high2))};
+    for (int j = 0; j < 8; j++) {
+        vi min = byte_of(m[j / 4], j % 4);
+        put_scale(scale, j, byte_of(s[j / 4], j % 4));
+        vi_store(pair + j * R, pair_of(min, min));
+    }
+}
+
+INLINE void unpack_q45(const struct kind k, const struct rows *r, size_t at, int8_t *codes,
+                       int32_t *scale, int32_t *pair, float *d, float *m) {
+    vi t[4], fifth[8];
+    load_rows16(r->row, at, t);
+    vf_store(d, vf_of_f16(t[0]));
+    vf_store(m, vf_neg(vf_of_f16(vi_shr(t[0], 16))));
+    unpack_six_bit(t, scale, pair);
+    at += 16;
+    if (k.type == CW_Q5_K) {
+        load_rows16(r->row, at, fifth);
+        load_rows16(r->row, at + 16, fifth + 4);
+        at += 32;
+    }
+    for (int i = 0; i < 8; i++) { /* sixteen bytes: half the k-groups of sub-blocks 2 c, 2 c + 1 */
+        int c = i / 2;
+        load_rows16(r->row, at + 16 * (size_t)i, t);
+        for (int j = 0; j < 4; j++) {
+            int g = i % 2 * 4 + j;
+            vi a = low_nibbles(t[j]), b = high_nibbles(t[j]);
+            if (k.type == CW_Q5_K) {
+                vi one = vi_set1(0x01010101);
+                a = vi_or(a, vi_shl(vi_and(vi_shr(fifth[g], 2 * c), one), 4));
+                b = vi_or(b, vi_shl(vi_and(vi_shr(fifth[g], 2 * c + 1), one), 4));
+            }
+            put(codes, 16 * c + g, a);
+            put(codes, 16 * c + 8 + g, b);
+        }
+    }
+}
+
+INLINE void unpack_q6(const struct rows *r, size_t at, int8_t *codes, int32_t *scale, int32_t *pair,
+                      float *d) {
+    vi low[16], high[8], s[4];
+    vf_store(d, vf_of_f16(vi_shr(row_dword(r, at + 206), 16)));
+    load_rows16(r->row, at + 192, s);
+    for (int j = 0; j < 16; j += 2) {
+        vi a = vi_sar(vi_shl(s[j / 4], 24 - 8 * (j % 4)), 24);
+        vi b = vi_sar(vi_shl(s[j / 4], 16 - 8 * (j % 4)), 24);
+        put_scale(scale, j, a);
+        put_scale(scale, j + 1, b);
+        vi_store(pair + j / 2 * R, pair_of(a, b));
+    }
+    for (int h = 0; h < 2; h++) {
+        for (int i = 0; i < 4; i++) {
+            load_rows16(r->row, at + 64 * (size_t)h + 16 * (size_t)i, low + 4 * i);
+        }
+        load_rows16(r->row, at + 128 + 32 * (size_t)h, high);
+        load_rows16(r->row, at + 144 + 32 * (size_t)h, high + 4);
+        for (int g = 0; g < 8; g++) {
+            vi mask = vi_set1(0x30303030);
+            put(codes, 32 * h + g, vi_or(low_nibbles(low[g]), vi_and(vi_shl(high[g], 4), mask)));
+            put(codes, 32 * h + 8 + g,
+                vi_or(low_nibbles(low[8 + g]), vi_and(vi_shl(high[g], 2), mask)));
+            put(codes, 32 * h + 16 + g, vi_or(high_nibbles(low[g]), vi_and(high[g], mask)));
+            put(codes, 32 * h + 24 + g,
+                vi_or(high_nibbles(low[8 + g]), vi_and(vi_shr(high[g], 2), mask)));
+        }
+    }
+}
+
+INLINE void unpack_q23(const struct kind k, const struct rows *r, size_t at, int8_t *codes,
+                       int32_t *scale, int32_t *pair, float *d, float *m) {
+    vi third[8], low[8], s[4];
+    size_t low_at = at + (k.type == CW_Q3_K ? 32 : 16);
+    if (k.type == CW_Q2_K) {
+        vi header = row_dword(r, at + 80);
+        vf_store(d, vf_of_f16(header));
+        vf_store(m, vf_neg(vf_of_f16(vi_shr(header, 16))));
+        load_rows16(r->row, at, s);
+        for (int j = 0; j < 16; j += 2) {
+            vi a = byte_of(s[j / 4], j % 4), b = byte_of(s[j / 4], j % 4 + 1);
+            put_scale(scale, j, vi_and(a, vi_set1(15)));
+            put_scale(scale, j + 1, vi_and(b, vi_set1(15)));
+            vi_store(pair + j / 2 * R, pair_of(vi_shr(a, 4), vi_shr(b, 4)));
+        }
+    } else {
+        vf_store(d, vf_of_f16(vi_shr(row_dword(r, at + 106), 16)));
+        vi s0 = row_dword(r, at + 96), s1 = row_dword(r, at + 100), s2 = row_dword(r, at + 104);
+        vi two = vi_set1(0x03030303);
+        s[0] = vi_or(low_nibbles(s0), vi_shl(vi_and(s2, two), 4));
+        s[1] = vi_or(low_nibbles(s1), vi_shl(vi_and(vi_shr(s2, 2), two), 4));
+        s[2] = vi_or(high_nibbles(s0), vi_shl(vi_and(vi_shr(s2, 4), two), 4));
+        s[3] = vi_or(high_nibbles(s1), vi_shl(vi_and(vi_shr(s2, 6), two), 4));
+        for (int j = 0; j < 16; j += 2) {
+            vi a = vi_sub(byte_of(s[j / 4], j % 4), vi_set1(32));
+            vi b = vi_sub(byte_of(s[j / 4], j % 4 + 1), vi_set1(32));
+            put_scale(scale, j, a);
+            put_scale(scale, j + 1, b);
+            vi_store(pair + j / 2 * R, pair_of(a, b));
+        }
+        load_rows16(r->row, at, third);
+        load_rows16(r->row, at + 16, third + 4);
+    }
+    for (int h = 0; h < 2; h++) {
+        load_rows16(r->row, low_at + 32 * (size_t)h, low);
+        load_rows16(r->row, low_at + 32 * (size_t)h + 16, low + 4);
+        for (int t = 0; t < 4; t++) {
+            for (int g = 0; g < 8; g++) {
+                vi v = vi_and(vi_shr(low[g], 2 * t), vi_set1(0x03030303));
+                if (k.type == CW_Q3_K) {
+                    vi bit = vi_and(vi_shr(third[g], 4 * h + t), vi_set1(0x01010101));
+                    v = vi_or(v, vi_shl(bit, 2));
+                }
+                put(codes, 32 * h + 8 * t + g, v);
+            }
+        }
+    }
+}
+
+INLINE void unpack_iq4_xs(const struct kind k, const struct rows *r, size_t at, int8_t *codes,
+                          int32_t *scale, int32_t *pair, float *d) {
+    vi t[4], header = row_dword(r, at), low = row_dword(r, at + 4), high = vi_shr(header, 16);
+    vi table = shifted_table(iq4_table, k.offset);
+    vf_store(d, vf_of_f16(header));
+    for (int j = 0; j < 8; j++) {
+        vi s = vi_or(vi_and(vi_shr(low, 4 * j), vi_set1(15)),
+                     vi_shl(vi_and(vi_shr(high, 2 * j), vi_set1(3)), 4));
+        s = vi_sub(s, vi_set1(32));
+        put_scale(scale, j, s);
+        vi_store(pair + j * R, pair_of(s, s));
+        load_rows16(r->row, at + 8 + 16 * (size_t)j, t);
+        for (int g = 0; g < 4; g++) {
+            put(codes, 8 * j + g, vi_look_up(table, low_nibbles(t[g])));
+            put(codes, 8 * j + 4 + g, vi_look_up(table, high_nibbles(t[g])));
+        }
+    }
+}
+
+INLINE void unpack_256(const struct kind k, const struct rows *r, size_t at, int8_t *codes,
+                       int32_t *scale, int32_t *pair, float *d, float *m) {
+    if (k.type == CW_Q4_K || k.type == CW_Q5_K) {
+        unpack_q45(k, r, at, codes, scale, pair, d, m);
+    } else if (k.type == CW_Q6_K) {
+        unpack_q6(r, at, codes, scale, pair, d);
+    } else if (k.type == CW_IQ4_XS) {
+        unpack_iq4_xs(k, r, at, codes, scale, pair, d);
+    } else {
+        unpack_q23(k, r, at, codes, scale, pair, d, m);
+    }
+}
+
+#endif

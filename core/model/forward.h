@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The forward pass: n token ids at positions pos .. pos + n - 1 through all layers, their keys and
+ * values into the cache, and the logits of those rows that are wanted.
+ *
+ * The result of a row depends on the ids before it and on nothing else: not on n, on where the
+ * chunks lie or on the threads (float files with OpenBLAS excepted). One call at a time for each
+ * model; nothing here allocates but cw_scratch_create.
+ */
+#ifndef CW_FORWARD_H
+#define CW_FORWARD_H
+
+#include "core/model/internal.h"
+
+/* Everything a chunk of at most `chunk` tokens needs besides weights and cache. */
+struct cw_scratch;
+
+/* n_ctx decides between long and short rope factors, no more. */
+int cw_scratch_create(struct cw_scratch **out, const struct cw_model *m, int chunk, uint32_t n_ctx,
+                      struct cw_err *err);
+void cw_scratch_destroy(struct cw_scratch *s);
+uint64_t cw_scratch_bytes(const struct cw_scratch *s);
+
+struct cw_batch {
+    const int32_t *ids; /* [n], each below n_vocab */
+    int n;              /* 1..chunk */
+    uint32_t pos;       /* of ids[0]; cells before it hold what came before */
+    int n_out;          /* the last n_out rows are wanted, 0..n; the others only fill the cache */
+    /* Polled between layers, may be NULL; true gives up the chunk: its cells are then undefined. */
+    bool (*stop)(void *arg);
+    void *arg;
+};
+
+/* kv [n_layers]. CW_ECANCEL when stopped. */
+int cw_forward(const struct cw_model *m, struct cw_scratch *s, const struct cw_kv_layer *kv,
+               const struct cw_batch *b);
+
+/* Logits of wanted rows first .. first + n - 1 (0: the oldest of n_out) of the last cw_forward,
+ * into y [n, n_vocab]. */
+void cw_forward_logits(const struct cw_model *m, struct cw_scratch *s, int first, int n, float *y);
+
+#endif

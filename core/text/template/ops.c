@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ * Operators, as Python has them (builtins.h). */
+#include <math.h>
+#include <string.h>
+
+#include "builtins.h"
+
+static const char *const symbols[] = {
+    "+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
+
+static _Noreturn void fail_operands(struct cw_jrender *r, enum cw_jop op, struct cw_jval a,
+                                    struct cw_jval b) {
+    cw_jfailr(r, "TypeError: unsupported operand type(s) for %s: '%s' and '%s'", symbols[op],
+              cw_jtype_name(a), cw_jtype_name(b));
+}
+
+static _Noreturn void fail_overflow(struct cw_jrender *r) {
+    cw_jfailr(r, "integers beyond 64 bits are not supported");
+}
+
+static int64_t whole(struct cw_jval v) {
+    return v.kind == CW_J_INT ? v.i : v.b;
+}
+
+static int64_t floor_div(struct cw_jrender *r, int64_t a, int64_t b) {
+    if (a == INT64_MIN && b == -1) {
+        fail_overflow(r);
+    }
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static int64_t int_power(struct cw_jrender *r, int64_t base, int64_t exponent) {
+    int64_t result = 1;
+    for (;;) {
+        if ((exponent & 1) != 0 && __builtin_mul_overflow(result, base, &result)) {
+            fail_overflow(r);
+        }
+        exponent >>= 1;
+        if (exponent == 0) {
+            return result;
+        }
+        if (__builtin_mul_overflow(base, base, &base)) {
+            fail_overflow(r);
+        }
+    }
+}
+
+static struct cw_jval int_binary(struct cw_jrender *r, enum cw_jop op, int64_t a, int64_t b) {
+    int64_t n;
+    bool overflow = false;
+    switch (op) {
+    case CW_JOP_ADD:
+        overflow = __builtin_add_overflow(a, b, &n);
+        break;
+    case CW_JOP_SUB:
+        overflow = __builtin_sub_overflow(a, b, &n);
+        break;
+    case CW_JOP_MUL:
+        overflow = __builtin_mul_overflow(a, b, &n);
+        break;
+    case CW_JOP_FLOORDIV:
+        n = floor_div(r, a, b);
+        break;
+    case CW_JOP_MOD:
+        n = b == -1 ? 0 : a % b;
+        n += n != 0 && (n < 0) != (b < 0) ? b : 0;
+        break;
+    default: /* CW_JOP_POW with b >= 0 */
+        n = int_power(r, a, b);
+        break;
+    }
+    if (overflow) {
+        fail_overflow(r);
+    }
+    return cw_jint(n);
+}
+
+static struct cw_jval float_binary(struct cw_jrender *r, enum cw_jop op, double a, double b) {
+    double f;
+    switch (op) {
+    case CW_JOP_ADD:
+        return cw_jfloat(a + b);
+    case CW_JOP_SUB:
+        return cw_jfloat(a - b);
+    case CW_JOP_MUL:
+        return cw_jfloat(a * b);
+    case CW_JOP_DIV:
+        return cw_jfloat(a / b);
+    case CW_JOP_POW:
+        f = pow(a, b);
+        if (isnan(f) && !isnan(a) && !isnan(b)) {
+            cw_jfailr(r, "complex numbers are not supported");
+        }
+        if (isinf(f) && isfinite(a) && isfinite(b)) {
+            cw_jfailr(r, "OverflowError: the power is too large");
+        }
+        return cw_jfloat(f);
+    default:
+        break;
+    }
+    /* The remainder has the sign of the divisor, and (a - remainder) / b is whole. */
+    double mod = fmod(a, b);
+    if (mod != 0 && (b < 0) != (mod < 0)) {
+        mod += b;
+    } else if (mod == 0) {
+        mod = copysign(0.0, b);
+    }
+    if (op == CW_JOP_MOD) {
+        return cw_jfloat(mod);
+    }
+    double div = (a - fmod(a, b)) / b;
+    if (fmod(a, b) != 0 && (b < 0) != (fmod(a, b) < 0)) {
+        div -= 1.0;
+    }
+    if (div == 0) {
+        return cw_jfloat(copysign(0.0, a / b));
+    }
+    f = floor(div);
+    return cw_jfloat(div - f > 0.5 ? f + 1.0 : f);
+}
+
+static struct cw_jval number_binary(struct cw_jrender *r, enum cw_jop op, struct cw_jval a,
+                                    struct cw_jval b) {
+    bool ints = a.kind != CW_J_FLOAT && b.kind != CW_J_FLOAT;
+    bool divides = op == CW_JOP_DIV || op == CW_JOP_FLOORDIV || op == CW_JOP_MOD;
+    if (divides && cw_jas_double(b) == 0) {
+        cw_jfailr(r, "ZeroDivisionError: division by zero");
+    }
+    if (op == CW_JOP_POW && cw_jas_double(a) == 0 && cw_jas_double(b) < 0) {
+        cw_jfailr(r, "ZeroDivisionError: zero to a negative power");
+    }
+    if (ints && op != CW_JOP_DIV && !(op == CW_JOP_POW && whole(b) < 0)) {
+        return int_binary(r, op, whole(a), whole(b));
+    }
+    return float_binary(r, op, cw_jas_double(a), cw_jas_double(b));
+}
+
+/* The number of copies to make of `size` things; 0 for a negative count. */
+static size_t copies(struct cw_jrender *r, int64_t count, size_t size) {
+    if (count <= 0 || size == 0) {
+        return 0;
+    }
+    if ((uint64_t)count > r->limits.value_bytes / size) {
+        cw_jfailr(r, "a repetition of %lld times is too large", (long long)count);
+    }
+    return (size_t)count;
+}
+
+static struct cw_jval repeat(struct cw_jrender *r, struct cw_jval v, int64_t count) {
+    if (v.kind == CW_J_STRING) {
+        struct cw_jbuild b = cw_jbuild_new(&r->arena);
+        size_t n = copies(r, count, v.s->len);
+        cw_jcharge_bytes(r, n * v.s->len);
+        cw_jcharge(r, n / 4);
+        for (size_t i = 0; i < n; i++) {
+            cw_jbuild_str(&b, v.s);
+        }
+        return cw_jbuilt(&b);
+    }
+    size_t n = copies(r, count, v.list->n * sizeof *v.list->items);
+    struct cw_jval out = cw_jseq(r, v.kind, n * v.list->n);
+    cw_jcharge(r, out.list->n);
+    for (size_t i = 0; i < out.list->n; i++) {
+        out.list->items[i] = v.list->items[i % v.list->n];
+    }
+    return out;
+}
+
+static bool is_list(struct cw_jval v) {
+    return v.kind == CW_J_LIST || v.kind == CW_J_TUPLE;
+}
+
+static struct cw_jval join_lists(struct cw_jrender *r, struct cw_jval a, struct cw_jval b) {
+    size_t n = a.list->n + b.list->n;
+    struct cw_jval out = cw_jseq(r, a.kind, n);
+    cw_jcharge(r, n);
+    if (a.list->n > 0) {
+        memcpy(out.list->items, a.list->items, a.list->n * sizeof *a.list->items);
+    }
+    if (b.list->n > 0) {
+        memcpy(out.list->items + a.list->n, b.list->items, b.list->n * sizeof *b.list->items);
+    }
+    return out;
+}
+
+/* str.__mod__: a tuple is the list of arguments, a dict the names, all else one argument. */
+static struct cw_jval percent(struct cw_jrender *r, const struct cw_jstr *format,
+                              struct cw_jval v) {
+    struct cw_jargs args = {.pos = &v, .n_pos = 1};
+    if (v.kind == CW_J_TUPLE) {
+        args.pos = v.list->items;
+        args.n_pos = v.list->n;
+    }
+    return cw_jpercent(r, format, &args);
+}
+
+struct cw_jval cw_jbinary(struct cw_jrender *r, enum cw_jop op, struct cw_jval a,
+                          struct cw_jval b) {
+    bool formats = op == CW_JOP_MOD && a.kind == CW_J_STRING;
+    cw_jneed_defined(r, a);
+    if (!formats) {
+        cw_jneed_defined(r, b);
+    }
+    if (cw_jis_number(a) && cw_jis_number(b)) {
+        return number_binary(r, op, a, b);
+    }
+    if (op == CW_JOP_ADD && a.kind == CW_J_STRING && b.kind == CW_J_STRING) {
+        struct cw_jval both[] = {a, b};
+        return cw_jconcat(r, both, 2);
+    }
+    if (op == CW_JOP_ADD && is_list(a) && a.kind == b.kind) {
+        return join_lists(r, a, b);
+    }
+    if (op == CW_JOP_MUL) {
+        bool a_repeats = a.kind == CW_J_STRING || is_list(a);
+        bool b_repeats = b.kind == CW_J_STRING || is_list(b);
+        if (a_repeats && (b.kind == CW_J_INT || b.kind == CW_J_BOOL)) {
+            return repeat(r, a, whole(b));
+        }
+        if (b_repeats && (a.kind == CW_J_INT || a.kind == CW_J_BOOL)) {
+            return repeat(r, b, whole(a));
+        }
+    }
+    if (formats) {
+        return percent(r, a.s, b);
+    }
+    fail_operands(r, op, a, b);
+}
+
+bool cw_jcompare(struct cw_jrender *r, enum cw_jop op, struct cw_jval a, struct cw_jval b) {
+    switch (op) {
+    case CW_JOP_EQ:
+        return cw_jequal(r, a, b);
+    case CW_JOP_NE:
+        return !cw_jequal(r, a, b);
+    case CW_JOP_LT:
+        return cw_jorder(r, "<", a, b) < 0;
+    case CW_JOP_LE:
+        return cw_jorder(r, "<=", a, b) <= 0;
+    case CW_JOP_GT:
+        return cw_jorder(r, ">", a, b) > 0;
+    case CW_JOP_GE:
+        return cw_jorder(r, ">=", a, b) >= 0;
+    case CW_JOP_IN:
+        return cw_jcontains(r, b, a);
+    default:
+        return !cw_jcontains(r, b, a);
+    }
+}
+
+struct cw_jval cw_jnegate(struct cw_jrender *r, struct cw_jval v) {
+    cw_jneed_defined(r, v);
+    if (v.kind == CW_J_FLOAT) {
+        return cw_jfloat(-v.f);
+    }
+    if (!cw_jis_number(v)) {
+        cw_jfailr(r, "TypeError: bad operand type for unary -: '%s'", cw_jtype_name(v));
+    }
+    if (v.kind == CW_J_INT && v.i == INT64_MIN) {
+        fail_overflow(r);
+    }
+    return cw_jint(-whole(v));
+}
+
+struct cw_jval cw_jconcat(struct cw_jrender *r, const struct cw_jval *v, size_t n) {
+    struct cw_jbuild b = cw_jbuild_new(&r->arena);
+    bool markup = false;
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].kind == CW_J_STRING) {
+            markup |= v[i].s->markup;
+            bytes += v[i].s->len;
+        }
+    }
+    cw_jbuild_reserve(&b, bytes);
+    for (size_t i = 0; i < n; i++) {
+        const struct cw_jstr *s = cw_jstr_of(r, v[i]);
+        cw_jbuild_str(&b, markup ? cw_jescape(r, s).s : s);
+    }
+    cw_jcharge_bytes(r, b.len);
+    struct cw_jstr *s = cw_jbuild_end(&b);
+    s->markup = markup;
+    return cw_jstring(s);
+}

@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Build and run the test suites of set-up build folders:
+#
+#   sh tests/run.sh BUILD [BUILD-ASAN [BUILD-TSAN]]
+#
+# The first runs every suite; the second (AddressSanitizer and UndefinedBehaviorSanitizer) those of
+# the core and of the program's options; the third (ThreadSanitizer) those where threads meet. Ends
+# with the closing line of every suite as Check prints it, and one of the same form for all together.
+set -eu
+
+if [ $# -lt 1 ] || [ $# -gt 3 ]; then
+    printf 'usage: sh tests/run.sh BUILD [BUILD-ASAN [BUILD-TSAN]]\n' >&2
+    exit 2
+fi
+
+sanitized_dirs='base gguf tokenizer template compute model chat'
+threaded_names='ring generator threadpool'
+summary=$(mktemp)
+trap 'rm -f "$summary"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+failed=0
+
+# The names of the tests in a build folder: all of them, those in a directory below tests/ given as
+# dir:NAME, or those whose own name contains name:WORD.
+tests_of() {
+    # shellcheck disable=SC2086  # a list of words
+    meson introspect --tests "$1" | python3 -c '
+import json, os, sys
+wanted = sys.argv[1:]
+for test in json.load(sys.stdin):
+    place = os.path.basename(os.path.dirname(test["cmd"][0]))
+    if not wanted or f"dir:{place}" in wanted or any(
+            w[:5] == "name:" and w[5:] in test["name"] for w in wanted):
+        print(test["name"])
+' $2
+}
+
+# The files ninja has to build for the tests named on standard input.
+targets_of() {
+    meson introspect --tests "$1" | python3 -c '
+import json, os, sys
+build, names = sys.argv[1], set(sys.argv[2:])
+for test in json.load(sys.stdin):
+    if test["name"] in names:
+        print(os.path.relpath(test["cmd"][0], build))
+' "$@"
+}
+
+# suites TITLE BUILD SELECTION TIMEOUT-FACTOR WRAPPER
+suites() {
+    title=$1 build=$2 selection=$3 factor=$4 wrapper=$5
+    printf '\n== %s\n' "$title"
+    printf '\n== %s\n' "$title" >>"$summary"
+    ninja -C "$build" build.ninja >/dev/null || true # what is introspected must be up to date
+    names=$(tests_of "$build" "$selection")
+    if [ -z "$names" ]; then
+        printf 'no suites\n' >>"$summary"
+        return
+    fi
+    # shellcheck disable=SC2086  # lists of words
+    if ! ninja -C "$build" -j"$(nproc)" ${selection:+$(targets_of "$build" $names)}; then
+        printf 'the build failed\n' >>"$summary"
+        failed=1
+        return
+    fi
+    # One name may stand for tests in two directories; meson then runs both.
+    # shellcheck disable=SC2086
+    CK_TIMEOUT_MULTIPLIER=$factor meson test -C "$build" --no-rebuild --print-errorlogs \
+        --timeout-multiplier "$factor" ${wrapper:+--wrapper "$wrapper"} $names || failed=1
+    python3 - "$build/meson-logs" "$wrapper" >>"$summary" <<'PYTHON'
+import json, os, re, sys
+
+logs, wrapper = sys.argv[1:]
+path = os.path.join(logs, "testlog.json")
+if wrapper:
+    path = os.path.join(logs, "testlog-" + wrapper.split()[0] + ".json")
+with open(path, encoding="utf-8") as log:
+    tests = [json.loads(line) for line in log]
+for test in sorted(tests, key=lambda t: t["name"]):
+    name = test["name"].split(" / ")[-1]
+    output = test.get("stdout") or ""
+    lines = re.findall(r"^\d+%: Checks: \d+, Failures: \d+, Errors: \d+$", output, re.M)
+    skipped = re.findall(r"^skipped: .*$", output, re.M)
+    print(f"{name} ({test['result'].lower()}, {test['duration']:.1f} s)")
+    for line in lines + sorted(set(skipped)):
+        print(line)
+    if not lines and test["result"] != "SKIP":
+        print("no closing line")
+PYTHON
+}
+
+suites 'ordinary build' "$1" '' 1 ''
+if [ $# -ge 2 ]; then
+    selection=$(for d in $sanitized_dirs; do printf 'dir:%s ' "$d"; done)
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
+    export UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
+    suites 'AddressSanitizer and UndefinedBehaviorSanitizer' "$2" "$selection" 5 ''
+fi
+if [ $# -ge 3 ]; then
+    # Address randomisation as newer kernels do it is more than ThreadSanitizer can take.
+    no_random=
+    if setarch "$(uname -m)" -R true 2>/dev/null; then
+        no_random="setarch $(uname -m) -R"
+    fi
+    selection=$(for n in $threaded_names; do printf 'name:%s ' "$n"; done)
+    suites 'ThreadSanitizer' "$3" "$selection" 8 "$no_random"
+fi
+
+cat "$summary"
+python3 - "$summary" <<'PYTHON'
+import re, sys
+
+with open(sys.argv[1], encoding="utf-8") as log:
+    text = log.read()
+checks = failures = errors = 0
+for c, f, e in re.findall(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$", text, re.M):
+    checks, failures, errors = checks + int(c), failures + int(f), errors + int(e)
+# A suite that died without a closing line, or could not be built, is an error of its own.
+errors += len(re.findall(r"^(?:no closing line|the build failed|no suites)$", text, re.M))
+passed = checks - failures - errors
+print("\n== all together")
+print(f"{max(0, 100 * passed // checks) if checks else 0}%: Checks: {checks}, Failures: {failures}, "
+      f"Errors: {errors}")
+sys.exit(1 if failures or errors or not checks else 0)
+PYTHON
+exit "$failed"

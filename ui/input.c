@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Readline behind our keys and our screen.
+ *
+ * Each key event is put into a queue as the bytes the terminal sent and readline is called until
+ * the queue is empty; its getc is never called on an empty queue, so it cannot wait. The default
+ * functions that move and delete by character are replaced, wherever ~/.inputrc put them, by ones
+ * that do so by cluster.
+ */
+#include "ui/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#include "ui/wrap.h"
+
+#include "chinwag/mem.h"
+
+enum {
+    MAX_HISTORY = 5000,
+    CONTROL_G = 7,
+    /* Entries of several lines are told apart by the time line in front of each; no message has a
+     * line that begins like that. */
+    TIME_MARK = 0x1f,
+};
+
+static struct {
+    struct ui_input_options opt;
+    char *prompt, *history_path;
+    FILE *null;
+    char queue[64];
+    size_t queued, taken;
+    bool open, history_ok;
+    char *line;     /* what the handler was given */
+    char **matches; /* to choose from */
+    size_t n_matches;
+    struct ui_candidates candidates; /* during a completion */
+    size_t candidate;
+    int top; /* first input row shown */
+} in;
+
+/* --- text of several lines ------------------------------------------------------------------ */
+
+static const char block[] = "\"\"\"";
+
+bool ui_input_is_open(const char *text) {
+    const char *start = text + strspn(text, " \t\n");
+    if (strncmp(start, block, 3) == 0) {
+        return strstr(start + 3, block) == NULL;
+    }
+    size_t n = strlen(text);
+    return n > 0 && text[n - 1] == '\\';
+}
+
+char *ui_input_resolve(const char *text) {
+    const char *start = text + strspn(text, " \t\n");
+    struct cw_buf out = {0};
+    const char *end = strncmp(start, block, 3) == 0 ? strstr(start + 3, block) : NULL;
+    if (end == NULL) {
+        return cw_strdup(text);
+    }
+    start += 3;
+    start += *start == '\n';
+    size_t n = (size_t)(end - start);
+    n -= n > 0 && end[-1] == '\n';
+    if (end >= start) {
+        cw_buf_add(&out, start, n);
+    }
+    cw_buf_puts(&out, end + 3);
+    return cw_buf_take(&out);
+}
+
+/* --- readline's hooks ------------------------------------------------------------------------ */
+
+static int queue_getc(FILE *file) {
+    (void)file;
+    /* An abort ends whatever asked for a key that is not there. */
+    return in.taken < in.queued ? (unsigned char)in.queue[in.taken++] : CONTROL_G;
+}
+
+static int queue_available(void) {
+    return in.taken < in.queued;
+}
+
+static void no_redisplay(void) {
+    /* the application draws after each key */
+}
+
+static void on_line(char *line) {
+    free(in.line);
+    in.line = line;
+}
+
+static void free_matches(void) {
+    for (size_t i = 0; i < in.n_matches; i++) {
+        free(in.matches[i]);
+    }
+    free(in.matches);
+    in.matches = NULL;
+    in.n_matches = 0;
+}
+
+static void show_matches(char **matches, int n, int max_length) {
+    (void)max_length;
+    free_matches();
+    in.matches = cw_calloc((size_t)n + 1, sizeof *in.matches);
+    for (int i = 1; i <= n; i++) {
+        in.matches[in.n_matches++] = cw_strdup(matches[i]);
+    }
+}
+
+void ui_candidates_add(struct ui_candidates *c, const char *word) {
+    c->words = cw_reallocarray(c->words, c->n + 1, sizeof *c->words);
+    c->words[c->n++] = cw_strdup(word);
+}
+
+static char *next_candidate(const char *text, int state) {
+    in.candidate = state == 0 ? 0 : in.candidate;
+    while (in.candidate < in.candidates.n) {
+        const char *word = in.candidates.words[in.candidate++];
+        if (strncmp(word, text, strlen(text)) == 0) {
+            return strdup(word); /* readline frees it */
+        }
+    }
+    return NULL;
+}
+
+static char **complete(const char *text, int start, int end) {
+    if (in.opt.complete == NULL) {
+        return NULL;
+    }
+    in.candidates = (struct ui_candidates){0};
+    in.opt.complete(in.opt.arg, rl_line_buffer, (size_t)start, (size_t)end, &in.candidates);
+    char **matches = NULL;
+    rl_attempted_completion_over = !in.candidates.files;
+    if (!in.candidates.files) {
+        matches = rl_completion_matches(text, next_candidate);
+    }
+    for (size_t i = 0; i < in.candidates.n; i++) {
+        free(in.candidates.words[i]);
+    }
+    free(in.candidates.words);
+    in.candidates = (struct ui_candidates){0};
+    return matches;
+}
+
+/* --- moving and deleting by cluster ---------------------------------------------------------- */
+
+static size_t step(size_t at, int count) {
+    for (; count > 0; count--) {
+        at = ui_cluster_after(rl_line_buffer, (size_t)rl_end, at);
+    }
+    for (; count < 0; count++) {
+        at = ui_cluster_before(rl_line_buffer, (size_t)rl_end, at);
+    }
+    return at;
+}
+
+static int forward(int count, int key) {
+    (void)key;
+    bool command = rl_editing_mode == 0 && rl_get_keymap() == rl_get_keymap_by_name("vi-move");
+    size_t to = step((size_t)rl_point, count);
+    /* in vi command mode the cursor stands on a character, except for an operator's motion */
+    if (command && !RL_ISSTATE(RL_STATE_VIMOTION) && to >= (size_t)rl_end && rl_end > 0) {
+        to = step((size_t)rl_end, -1);
+    }
+    if (to == (size_t)rl_point) {
+        rl_ding();
+    }
+    rl_point = (int)to;
+    return 0;
+}
+
+static int backward(int count, int key) {
+    return forward(-count, key);
+}
+
+/* Take away [from, to): into the kill ring when an argument was given, as readline does. */
+static int take_away(size_t from, size_t to, bool kill) {
+    if (from == to) {
+        rl_ding();
+        return 1;
+    }
+    if (kill) {
+        rl_kill_text((int)from, (int)to);
+    } else {
+        rl_delete_text((int)from, (int)to);
+    }
+    rl_point = (int)from;
+    return 0;
+}
+
+static int delete_after(int count, int key) {
+    (void)key;
+    size_t to = step((size_t)rl_point, count);
+    size_t from = (size_t)rl_point;
+    return take_away(from < to ? from : to, from < to ? to : from, rl_explicit_arg || count > 1);
+}
+
+static int delete_before(int count, int key) {
+    return delete_after(-count, key);
+}
+
+static int vi_delete(int count, int key) {
+    (void)key;
+    int result = take_away((size_t)rl_point, step((size_t)rl_point, count), true);
+    if (rl_point > 0 && rl_point == rl_end) {
+        rl_point = (int)step((size_t)rl_point, -1);
+    }
+    return result;
+}
+
+static int vi_rubout(int count, int key) {
+    (void)key;
+    return take_away(step((size_t)rl_point, -count), (size_t)rl_point, true);
+}
+
+static void replace_functions(Keymap map, int depth) {
+    static const struct {
+        rl_command_func_t *theirs, *ours;
+    } functions[] = {
+        {rl_forward_char, forward}, {rl_backward_char, backward}, {rl_delete, delete_after},
+        {rl_rubout, delete_before}, {rl_vi_delete, vi_delete},    {rl_vi_rubout, vi_rubout},
+        {rl_forward, forward},      {rl_backward, backward},
+    };
+    for (int key = 0; key < KEYMAP_SIZE && map != NULL && depth < 8; key++) {
+        if (map[key].type == ISKMAP) {
+            Keymap inner; /* kept in the slot of the function */
+            memcpy(&inner, &map[key].function, sizeof inner);
+            replace_functions(inner, depth + 1);
+        }
+        for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+            if (map[key].type == ISFUNC && map[key].function == functions[i].theirs) {
+                map[key].function = functions[i].ours;
+            }
+        }
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static int open_history(struct cw_err *err) {
+    if (in.history_path == NULL || in.history_path[0] == '\0') {
+        return CW_OK;
+    }
+    int fd = open(in.history_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        int why = fd < 0 ? errno : EINVAL;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
+    }
+    close(fd);
+    int why = read_history(in.history_path);
+    if (why != 0) {
+        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
+    }
+    in.history_ok = true;
+    return CW_OK;
+}
+
+int ui_input_open(const struct ui_input_options *opt, struct cw_err *err) {
+    memset(&in, 0, sizeof in);
+    in.opt = *opt;
+    in.prompt = cw_strdup(opt->prompt);
+    in.history_path = opt->history_path ? cw_strdup(opt->history_path) : NULL;
+    in.null = fopen("/dev/null", "r+e");
+
+    rl_readline_name = "chinwag";
+    rl_instream = in.null;
+    rl_outstream = in.null;
+    rl_catch_signals = 0;
+    rl_catch_sigwinch = 0;
+    rl_change_environment = 0;
+    rl_prep_term_function = NULL;
+    rl_deprep_term_function = NULL;
+    rl_getc_function = queue_getc;
+    rl_input_available_hook = queue_available;
+    rl_redisplay_function = no_redisplay;
+    rl_completion_display_matches_hook = show_matches;
+    rl_completion_query_items = 0;
+    rl_attempted_completion_function = complete;
+    rl_basic_word_break_characters = " \t\n";
+    rl_completer_word_break_characters = " \t\n";
+    history_write_timestamps = 1;
+    history_comment_char = TIME_MARK;
+
+    using_history();
+    clear_history();
+    stifle_history(MAX_HISTORY);
+    int code = open_history(err);
+
+    rl_initialize();
+    rl_variable_bind("enable-bracketed-paste", "off"); /* pastes are taken out before */
+    replace_functions(rl_get_keymap_by_name("emacs-standard"), 0);
+    replace_functions(rl_get_keymap_by_name("vi-insert"), 0);
+    replace_functions(rl_get_keymap_by_name("vi-move"), 0);
+    rl_callback_handler_install(in.prompt, on_line);
+    in.open = true;
+    return code;
+}
+
+void ui_input_close(void) {
+    if (!in.open) {
+        return;
+    }
+    rl_callback_handler_remove();
+    rl_free_line_state();
+    if (in.history_ok && history_is_stifled() && history_length >= MAX_HISTORY) {
+        history_truncate_file(in.history_path, MAX_HISTORY);
+    }
+    clear_history();
+    free_matches();
+    free(in.line);
+    free(in.prompt);
+    free(in.history_path);
+    rl_instream = rl_outstream = NULL;
+    if (in.null != NULL) {
+        fclose(in.null);
+    }
+    memset(&in, 0, sizeof in);
+}
+
+/* --- keys ------------------------------------------------------------------------------------ */
+
+bool ui_input_captive(void) {
+    return RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH | RL_STATE_NUMERICARG |
+                      RL_STATE_MULTIKEY | RL_STATE_METANEXT | RL_STATE_MOREINPUT |
+                      RL_STATE_VIMOTION | RL_STATE_CHARSEARCH) != 0;
+}
+
+bool ui_input_wants_esc(void) {
+    return ui_input_captive() ||
+           (rl_editing_mode == 0 && rl_get_keymap() == rl_get_keymap_by_name("vi-insert"));
+}
+
+bool ui_input_empty(void) {
+    return rl_end == 0;
+}
+
+const char *ui_input_text(size_t *n) {
+    *n = (size_t)rl_end;
+    return rl_line_buffer;
+}
+
+const char *const *ui_input_matches(size_t *n) {
+    *n = in.n_matches;
+    return (const char *const *)in.matches;
+}
+
+/* Put the cursor on a cluster border again after a command that knows only characters. */
+static void snap(int before) {
+    if (rl_point <= 0 || rl_point >= rl_end) {
+        return;
+    }
+    size_t at = (size_t)rl_point;
+    rl_point = (int)(rl_point > before ? ui_cluster_ceil(rl_line_buffer, (size_t)rl_end, at)
+                                       : ui_cluster_floor(rl_line_buffer, (size_t)rl_end, at));
+}
+
+/* Whether readline has a use for a whole key sequence. Of an unknown one it would take the
+ * beginning for a command and insert the rest. */
+static bool is_bound(const struct ui_key *key) {
+    int type;
+    rl_command_func_t *function =
+        rl_function_of_keyseq_len(key->raw, key->n_raw, rl_get_keymap(), &type);
+    return function != NULL && type != ISKMAP;
+}
+
+/* Enter on a text that is not complete: what readline accepted goes back, with a new line. */
+static enum ui_input_result finish_line(void) {
+    if (in.line == NULL) {
+        return UI_INPUT_NONE; /* readline's own end of file: there is none here */
+    }
+    if (ui_input_is_open(in.line)) {
+        size_t n = strlen(in.line);
+        if (in.line[n - 1] == '\\') {
+            in.line[n - 1] = '\n';
+            rl_insert_text(in.line);
+        } else {
+            rl_insert_text(in.line);
+            rl_insert_text("\n");
+        }
+        free(in.line);
+        in.line = NULL;
+        return UI_INPUT_NONE;
+    }
+    if (in.line[strspn(in.line, " \t\n")] == '\0') {
+        free(in.line);
+        in.line = NULL;
+        return UI_INPUT_NONE; /* nothing to send */
+    }
+    return UI_INPUT_SEND;
+}
+
+/* Up and down go through the rows of a text before they go through the history. */
+static bool move_row(const struct ui_key *key);
+
+enum ui_input_result ui_input_key(const struct ui_key *key) {
+    free_matches();
+    bool is_char = key->code < UI_KEY_NONE && (key->mods & (UI_ALT | UI_CTRL)) == 0;
+    bool single = key->n_raw == 1;
+    if (rl_editing_mode == 0 && key->code < UI_KEY_NONE && key->mods == UI_ALT) {
+        is_char = true; /* vi: Esc and a command, typed fast */
+    }
+    if (key->n_raw == 0 || (!is_char && !single && !ui_input_captive() && !is_bound(key))) {
+        return UI_INPUT_NONE;
+    }
+    if (!ui_input_captive() && move_row(key)) {
+        return UI_INPUT_NONE;
+    }
+    int before = rl_point;
+    bool accepted = false;
+    in.taken = 0;
+    in.queued = key->n_raw;
+    if (key->code == 0xfffd && single) {
+        in.queued = 3; /* a byte that is no UTF-8 becomes the replacement character */
+        memcpy(in.queue, "\xef\xbf\xbd", 3);
+    } else {
+        memcpy(in.queue, key->raw, key->n_raw);
+    }
+    free(in.line);
+    in.line = NULL;
+    while (in.taken < in.queued) {
+        rl_callback_read_char();
+        accepted = accepted || in.line != NULL;
+    }
+    in.queued = in.taken = 0;
+    if (accepted) {
+        return finish_line();
+    }
+    snap(before);
+    return UI_INPUT_NONE;
+}
+
+char *ui_input_take(void) {
+    char *text = ui_input_resolve(in.line ? in.line : "");
+    free(in.line);
+    in.line = NULL;
+    return text;
+}
+
+static void leave_captivity(void) {
+    if (ui_input_captive()) {
+        rl_callback_sigcleanup();
+        rl_free_line_state();
+    }
+}
+
+void ui_input_paste(const char *text, size_t n) {
+    struct cw_buf clean = {0};
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '\r') {
+            cw_buf_putc(&clean, '\n');
+            i += i + 1 < n && text[i + 1] == '\n';
+        } else if (text[i] != '\0') { /* readline's text ends at a NUL */
+            cw_buf_putc(&clean, text[i]);
+        }
+    }
+    free_matches();
+    leave_captivity();
+    if (clean.len > 0) {
+        rl_begin_undo_group();
+        rl_insert_text(clean.data);
+        rl_end_undo_group();
+    }
+    cw_buf_free(&clean);
+}
+
+void ui_input_newline(void) {
+    free_matches();
+    rl_insert_text("\n");
+}
+
+void ui_input_clear(void) {
+    free_matches();
+    rl_callback_sigcleanup();
+    rl_free_line_state();
+    rl_callback_handler_remove();
+    rl_callback_handler_install(in.prompt, on_line);
+}
+
+void ui_input_set(const char *text) {
+    ui_input_clear();
+    rl_insert_text(text);
+}
+
+int ui_input_remember(const char *line, struct cw_err *err) {
+    HIST_ENTRY *last = history_length > 0 ? history_get(history_base + history_length - 1) : NULL;
+    if (last != NULL && strcmp(last->line, line) == 0) {
+        return CW_OK;
+    }
+    add_history(line);
+    if (!in.history_ok) {
+        return CW_OK;
+    }
+    int why = append_history(1, in.history_path);
+    if (why != 0) {
+        in.history_ok = false; /* said once */
+        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
+    }
+    return CW_OK;
+}
+
+/* --- drawing --------------------------------------------------------------------------------- */
+
+struct row {
+    struct ui_line line;
+    int col;     /* where it begins */
+    bool prompt; /* of the prompt, else of the text */
+};
+
+/* The rows of prompt and text at a width, and where the cursor is. */
+struct layout {
+    struct row *rows;
+    int n, cap;
+    int cursor_row, cursor_col;
+    char *prompt; /* as shown */
+};
+
+static struct row *add_row(struct layout *l, struct ui_line line, int col, bool prompt) {
+    if (l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 16;
+        l->rows = cw_reallocarray(l->rows, (size_t)l->cap, sizeof *l->rows);
+    }
+    l->rows[l->n] = (struct row){line, col, prompt};
+    return &l->rows[l->n++];
+}
+
+/* Columns of the part of a line before byte `point`. */
+static int column_of(const char *s, const struct ui_line *line, size_t point) {
+    struct ui_cluster c;
+    int col = 0;
+    for (size_t i = line->begin; i < point && i < line->end; i += c.bytes) {
+        if (s[i] == '\t') {
+            c = (struct ui_cluster){.bytes = 1, .width = UI_TAB - col % UI_TAB};
+        } else {
+            ui_cluster_next(s + i, line->end - i, &c);
+        }
+        col += c.width;
+    }
+    return col;
+}
+
+/* Readline's prompt without what it marks as invisible. */
+static char *shown_prompt(void) {
+    struct cw_buf out = {0};
+    bool hidden = false;
+    for (const char *p = rl_display_prompt ? rl_display_prompt : ""; *p != '\0'; p++) {
+        if (*p == RL_PROMPT_START_IGNORE || *p == RL_PROMPT_END_IGNORE) {
+            hidden = *p == RL_PROMPT_START_IGNORE;
+        } else if (!hidden) {
+            cw_buf_putc(&out, *p);
+        }
+    }
+    return cw_buf_take(&out);
+}
+
+static void lay_out(struct layout *l, int cols) {
+    *l = (struct layout){.prompt = shown_prompt()};
+    size_t n_prompt = strlen(l->prompt);
+    int indent = ui_text_width(l->prompt, n_prompt, 1000);
+    bool ours = strcmp(l->prompt, in.prompt) == 0;
+    if (ours && indent + 4 > cols) {
+        indent = 0; /* no room for it */
+        n_prompt = 0;
+    } else if (!ours && indent > cols / 2) {
+        for (size_t at = 0; at < n_prompt;) {
+            struct ui_line line;
+            ui_wrap(l->prompt, n_prompt, at, cols, true, &line);
+            add_row(l, line, 0, true);
+            at = line.next;
+        }
+        indent = 0;
+    } else {
+        add_row(l, (struct ui_line){.end = n_prompt}, 0, true);
+    }
+    int first = l->n;
+    const char *s = rl_line_buffer;
+    size_t n = (size_t)rl_end, point = (size_t)rl_point;
+    /* the last column is left for the cursor behind a full row */
+    int width = cols - indent - 1 < 1 ? 1 : cols - indent - 1;
+    struct ui_line line = {.newline = true};
+    for (size_t at = 0; at < n; at = line.next) {
+        ui_wrap(s, n, at, width, false, &line);
+        add_row(l, line, indent, false);
+    }
+    if (line.newline || (line.width >= width && point == n)) {
+        add_row(l, (struct ui_line){n, n, n, 0, false}, indent, false);
+    }
+    l->cursor_row = l->n - 1;
+    for (int i = first; i < l->n; i++) {
+        const struct ui_line *r = &l->rows[i].line;
+        if (point < r->next || i + 1 == l->n) {
+            l->cursor_row = i;
+            l->cursor_col = indent + column_of(s, r, point);
+            break;
+        }
+    }
+}
+
+static void free_layout(struct layout *l) {
+    free(l->rows);
+    free(l->prompt);
+}
+
+/* The prompt shares its row with the first row of the text when it stands left of it. */
+static int shared(const struct layout *l) {
+    return l->n > 1 && l->rows[0].prompt && !l->rows[1].prompt && l->rows[1].col > 0;
+}
+
+void ui_input_resize(int rows, int cols) {
+    rl_set_screen_size(rows, cols);
+}
+
+int ui_input_rows(int cols) {
+    struct layout l;
+    lay_out(&l, cols);
+    int rows = l.n - shared(&l);
+    free_layout(&l);
+    return rows;
+}
+
+bool ui_input_draw(struct ui_screen *s, int row, int rows, int limit) {
+    struct layout l;
+    lay_out(&l, s->cols);
+    int skip = shared(&l);
+    int n = l.n - skip;
+    int cursor = l.cursor_row - skip;
+    in.top = in.top > cursor ? cursor : in.top;
+    in.top = in.top < cursor - rows + 1 ? cursor - rows + 1 : in.top;
+    in.top = in.top > n - rows ? n - rows : in.top;
+    in.top = in.top < 0 ? 0 : in.top;
+    int last_end = 0;
+    for (int i = 0; i < l.n; i++) {
+        const struct row *r = &l.rows[i];
+        int at = (i == 0 ? 0 : i - skip) - in.top;
+        if (at >= 0 && at < rows) {
+            ui_wrap_draw(s, row + at, r->col, s->cols, r->prompt ? l.prompt : rl_line_buffer,
+                         &r->line, r->prompt ? UI_PROMPT : UI_TEXT);
+            last_end = at == rows - 1 ? r->col + r->line.width : last_end;
+        }
+    }
+    if (rows > 0) {
+        s->cursor_row = row + cursor - in.top;
+        s->cursor_col = l.cursor_col < s->cols ? l.cursor_col : s->cols - 1;
+    }
+    bool free_space = last_end < limit && !(cursor - in.top == rows - 1 && l.cursor_col >= limit);
+    free_layout(&l);
+    return free_space;
+}
+
+static int screen_cols(void) {
+    int rows, cols;
+    rl_get_screen_size(&rows, &cols);
+    return cols;
+}
+
+static bool move_row(const struct ui_key *key) {
+    if ((key->code != UI_KEY_UP && key->code != UI_KEY_DOWN) || key->mods != 0 ||
+        memchr(rl_line_buffer, '\n', (size_t)rl_end) == NULL) {
+        return false;
+    }
+    struct layout l;
+    lay_out(&l, screen_cols());
+    int to = l.cursor_row + (key->code == UI_KEY_UP ? -1 : 1);
+    bool inside = to >= 0 && to < l.n && !l.rows[to].prompt;
+    if (inside) {
+        const struct ui_line *line = &l.rows[to].line;
+        int want = l.cursor_col - l.rows[to].col;
+        struct ui_cluster c;
+        size_t at = line->begin;
+        int col = 0;
+        while (at < line->end) {
+            if (rl_line_buffer[at] == '\t') {
+                c = (struct ui_cluster){.bytes = 1, .width = UI_TAB - col % UI_TAB};
+            } else {
+                ui_cluster_next(rl_line_buffer + at, line->end - at, &c);
+            }
+            if (col + c.width > want) {
+                break;
+            }
+            col += c.width;
+            at += c.bytes;
+        }
+        rl_point = (int)at;
+    }
+    free_layout(&l);
+    return inside;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The screen as a grid of cells. Everything is drawn here and can be read back; the terminal only
+ * shows it. Rows and columns count from 0; whatever lies outside is clipped, so a grid of 1 x 1 is
+ * as good as any. Main thread, or any one thread in tests.
+ */
+#ifndef UI_SCREEN_H
+#define UI_SCREEN_H
+
+#include "ui/cluster.h"
+#include "ui/theme.h"
+
+#include "chinwag/mem.h"
+
+struct ui_cell {
+    char text[UI_CLUSTER_BYTES]; /* the cluster; a blank cell is one ' ' */
+    uint8_t len;
+    uint8_t width;  /* columns; 0: covered by the cluster to the left */
+    uint8_t role;   /* enum ui_role */
+    uint8_t joined; /* see ui_cluster */
+};
+
+struct ui_screen {
+    int rows, cols;
+    struct ui_cell *cells;      /* [rows, cols] */
+    int cursor_row, cursor_col; /* cursor_row < 0: hidden */
+};
+
+void ui_screen_init(struct ui_screen *s, int rows, int cols);
+void ui_screen_free(struct ui_screen *s);
+void ui_screen_resize(struct ui_screen *s, int rows, int cols); /* at least 1 x 1; blank after */
+void ui_screen_clear(struct ui_screen *s);
+
+struct ui_cell *ui_screen_at(const struct ui_screen *s, int row, int col); /* NULL outside */
+
+/* Draw text[0..n) from (row, col) up to, not including, column `limit`. A cluster that does not fit
+ * whole is not drawn. Marks take UI_MARK instead of `role`. Returns the column after the text. */
+int ui_screen_put(struct ui_screen *s, int row, int col, int limit, const char *text, size_t n,
+                  enum ui_role role);
+int ui_screen_puts(struct ui_screen *s, int row, int col, int limit, const char *text,
+                   enum ui_role role);
+/* One cluster; false (nothing drawn) when it does not fit before `limit`. */
+bool ui_screen_put_cluster(struct ui_screen *s, int row, int col, int limit,
+                           const struct ui_cluster *c, enum ui_role role);
+/* `n` times the same one-column text. */
+void ui_screen_fill(struct ui_screen *s, int row, int col, int n, const char *text,
+                    enum ui_role role);
+
+/* Row `row` as text without trailing blanks. */
+void ui_screen_row_text(const struct ui_screen *s, int row, struct cw_buf *out);
+
+#endif

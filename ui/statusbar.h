@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bottom line: what is going on, how fast, with which settings, how full. Pure.
+ *
+ * Where the screen is too narrow the least important part is left out first; what stays is never
+ * cut in the middle, down to a few columns.
+ */
+#ifndef UI_STATUSBAR_H
+#define UI_STATUSBAR_H
+
+#include "ui/screen.h"
+
+enum ui_state {
+    UI_STATE_LOADING,
+    UI_STATE_READING, /* the prompt is being evaluated */
+    UI_STATE_ANSWERING,
+    UI_STATE_STOPPING,
+    UI_STATE_IDLE,
+    UI_STATE_FAILED, /* there is no model */
+};
+
+enum { UI_SPARK = 6 };
+
+struct ui_status {
+    enum ui_state state;
+    double fraction;   /* LOADING, READING: 0 .. 1; < 0: unknown */
+    double left_s;     /* READING: < 0: unknown */
+    const char *model; /* or NULL */
+    double temp, top_p;
+    bool temp_changed, top_p_changed; /* since the reply began */
+    double tps;                       /* of the running or the last reply; 0: none yet */
+    double ttft_s;                    /* 0: none yet */
+    double spark[UI_SPARK];           /* recent tokens/s, oldest first; 0: none */
+    size_t ctx_used, n_ctx;           /* n_ctx 0: not known yet */
+    size_t n_reused, n_evaluated;     /* of the last prompt */
+};
+
+void ui_statusbar_draw(struct ui_screen *s, int row, const struct ui_status *st);
+
+#endif
