@@ -48,6 +48,7 @@ void app_tell(struct app *a, bool error, const char *text, size_t n) {
     uint32_t block =
         ui_transcript_add(a->transcript, error ? UI_BLOCK_ERROR : UI_BLOCK_NOTICE, NULL);
     ui_transcript_append(a->transcript, block, text, n);
+    ui_transcript_finish(a->transcript, block);
     a->dirty = true;
 }
 
@@ -160,6 +161,7 @@ static void ask(struct app *a, const char *text, double entered_s) {
     cw_buf_puts(&m->text, text);
     m->block = ui_transcript_add(a->transcript, UI_BLOCK_USER, "you");
     ui_transcript_append(a->transcript, m->block, text, m->text.len);
+    ui_transcript_finish(a->transcript, m->block);
     chat_add(&a->chat, CHAT_REPLY);
     a->n_regenerated = 0;
     start(a, entered_s, false);
@@ -386,6 +388,8 @@ static void on_done(struct app *a, const struct cw_event *ev) {
                            : nothing                 ? "said nothing"
                                                      : NULL;
         ui_transcript_set_note(a->transcript, reply_block(a, m, false), note);
+        ui_transcript_finish(a->transcript, m->thinking_block);
+        ui_transcript_finish(a->transcript, m->block);
     }
     if (!ui_input_empty()) {
         a->draft_ask_s = cw_now() + DRAFT_PAUSE_S;

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,25 +64,53 @@ struct cw_buf *cli_out(void) {
     return &output;
 }
 
-bool cli_drain(size_t above) {
-    const char *data = output.data;
-    size_t n = output.len;
-    if (n <= above) {
-        return !output_failed;
-    }
-    while (n > 0 && !output_failed) {
-        ssize_t k = write(STDOUT_FILENO, data, n);
-        if (k >= 0) {
-            data += k;
-            n -= (size_t)k;
-        } else if (errno != EINTR) {
-            output_failed = true;
-            if (errno != EPIPE) {
-                tell("", "standard output", strerror(errno));
-            }
+/* One write of at most n pending bytes from *at on. */
+static void write_some(size_t *at, size_t n) {
+    ssize_t k = write(STDOUT_FILENO, output.data + *at, n);
+    if (k >= 0) {
+        *at += (size_t)k;
+    } else if (errno == EAGAIN) {
+        /* Whoever shares the descriptor made it non-blocking. */
+        struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
+        poll(&fd, 1, -1);
+    } else if (errno != EINTR) {
+        output_failed = true;
+        if (errno != EPIPE) {
+            tell("", "standard output", strerror(errno));
         }
     }
-    cw_buf_clear(&output);
+}
+
+bool cli_drain(size_t above) {
+    size_t at = 0;
+    if (output.len > above) {
+        while (at < output.len && !output_failed) {
+            write_some(&at, output.len - at);
+        }
+        cw_buf_clear(&output);
+    }
+    return !output_failed;
+}
+
+bool cli_drain_until(int wake_fd) {
+    size_t at = 0;
+    while (at < output.len && !output_failed) {
+        struct pollfd fds[2] = {{.fd = STDOUT_FILENO, .events = POLLOUT},
+                                {.fd = wake_fd, .events = POLLIN}};
+        if (poll(fds, 2, -1) < 0) {
+            continue; /* EINTR: the signal shows in wake_fd */
+        }
+        if (fds[0].revents) {
+            /* A pipe that can be written to takes this much without waiting. */
+            write_some(&at, output.len - at < PIPE_BUF ? output.len - at : PIPE_BUF);
+        } else {
+            break;
+        }
+    }
+    if (at < output.len) {
+        memmove(output.data, output.data + at, output.len - at);
+    }
+    output.len -= at;
     return !output_failed;
 }
 

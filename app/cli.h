@@ -83,6 +83,9 @@ void cli_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * told already (silently when the reader is simply gone): give up then. */
 struct cw_buf *cli_out(void);
 bool cli_drain(size_t above);
+/* Write what is pending, but stop waiting for a stalled reader once `wake_fd` is readable; the rest
+ * stays pending. False as above. */
+bool cli_drain_until(int wake_fd);
 /* Write the rest. CLI_FAILED if anything could not be written; to be returned last. */
 int cli_finish(void);
 

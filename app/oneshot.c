@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * See oneshot.h. SIGINT only sets a flag and wakes the loop through an eventfd; the generator's
- * thread is created with it blocked, so that it always reaches this one and interrupts a write to a
- * reader that has stalled.
+ * See oneshot.h. SIGINT only sets a flag and makes an eventfd readable, which ends both waits of
+ * this thread: for the ring, and for a reader that has stalled.
  */
 #include "app/oneshot.h"
 
@@ -133,10 +132,14 @@ static void finish(struct shot *t) {
     } else {
         cw_buf_putc(cli_out(), '\n');
     }
-    t->status = cli_finish();
     if (t->stop == CW_STOP_CANCEL) {
+        cli_drain_until(wake_fd);
         t->status = CLI_INTERRUPTED;
-    } else if (t->stop == CW_STOP_CONTEXT && t->status == CLI_OK) {
+        t->done = true;
+        return;
+    }
+    t->status = cli_finish();
+    if (t->stop == CW_STOP_CONTEXT && t->status == CLI_OK) {
         cli_note("the reply was cut off: the context of %zu tokens is full", t->figures.n_ctx);
     }
     t->done = true;
@@ -147,7 +150,7 @@ static void finish(struct shot *t) {
 static void start(struct shot *t) {
     struct app_settings *s = t->settings;
     const struct app_oneshot *o = t->opt;
-    struct cw_sampling recommended;
+    struct cw_sampling recommended = s->sampling;
     struct cw_err err = {0};
     struct cw_message messages[2];
     struct cw_request req = {.max_tokens = s->n_predict, .think = s->think, .seed = t->seed};
@@ -243,7 +246,7 @@ static void loop(struct shot *t) {
             on_event(t, &ev);
         }
         /* Text is shown as it comes, a drain at a time. */
-        if (!t->done && !cli_drain(0)) {
+        if (!t->done && !cli_drain_until(wake_fd)) {
             t->status = CLI_FAILED;
             return;
         }
@@ -260,20 +263,7 @@ static int create_generator(struct shot *t, struct cw_err *err) {
         .chat_template = t->opt->chat_template,
         .pre = s->pre,
     };
-    struct sigaction act = {.sa_handler = on_interrupt}; /* no SA_RESTART: see above */
-    struct sigaction was;
-    sigset_t block;
-    sigset_t before;
-    sigemptyset(&block);
-    sigaddset(&block, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &block, &before);
-    int rc = cw_generator_create(&t->generator, &opt, &s->sampling, err);
-    sigaction(SIGINT, NULL, &was);
-    if (was.sa_handler != SIG_IGN) { /* as under nohup */
-        sigaction(SIGINT, &act, NULL);
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
+    return cw_generator_create(&t->generator, &opt, &s->sampling, err);
 }
 
 int app_oneshot_run(struct app_settings *s, const struct app_oneshot *o) {
@@ -284,6 +274,9 @@ int app_oneshot_run(struct app_settings *s, const struct app_oneshot *o) {
     if (wake_fd < 0) {
         cw_fail(&err, CW_EIO, "%s", strerror(errno));
         return cli_failed("eventfd", &err);
+    }
+    if (signal(SIGINT, on_interrupt) == SIG_IGN) {
+        signal(SIGINT, SIG_IGN); /* as under nohup */
     }
     if (create_generator(&t, &err) == CW_OK) {
         loop(&t);

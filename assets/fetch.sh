@@ -95,9 +95,12 @@ fi
 command -v python3 >/dev/null 2>&1 || fail 'python3 is missing'
 python3 -m pip --version >/dev/null 2>&1 || fail 'pip is missing (Debian: python3-pip)'
 mkdir -p "$dir" || fail "$dir: cannot be created"
-# Remains of a run that was killed outright.
-find "$dir" -maxdepth 1 -name '.fetch.*' -mmin +1440 -exec rm -rf {} + 2>/dev/null || true
-work=$(mktemp -d "$dir/.fetch.XXXXXX") || fail "$dir: cannot be written to"
+# Remains of a run that was killed outright: its process is gone.
+for left in "$dir"/.fetch.*.*; do
+    owner=${left#"$dir"/.fetch.}
+    [ ! -d "$left" ] || kill -0 "${owner%%.*}" 2>/dev/null || rm -rf "$left"
+done
+work=$(mktemp -d "$dir/.fetch.$$.XXXXXX") || fail "$dir: cannot be written to"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP

@@ -38,7 +38,8 @@ static struct {
     FILE *null;
     char queue[64];
     size_t queued, taken;
-    bool open, history_ok;
+    bool open;
+    FILE *history;  /* opened to append, NULL: not kept */
     char *line;     /* what the handler was given */
     char **matches; /* to choose from */
     size_t n_matches;
@@ -247,6 +248,67 @@ static void replace_functions(Keymap map, int depth) {
 
 /* --- life ------------------------------------------------------------------------------------ */
 
+/* The file: in front of each entry a line of TIME_MARK and the time in seconds, then the entry as
+ * it is, blank lines and all (which is why readline's own reader will not do). */
+static void write_entry(FILE *f, const HIST_ENTRY *e) {
+    const char *time = e->timestamp && e->timestamp[0] ? e->timestamp + 1 : "0";
+    fprintf(f, "%c%s\n%s\n", TIME_MARK, time, e->line);
+}
+
+static void add_entry(const struct cw_buf *text, const char *time) {
+    if (text->len > 0) {
+        text->data[text->len - 1] = '\0'; /* its last newline */
+        add_history(text->data);
+        add_history_time(time);
+    }
+}
+
+static void read_entries(FILE *f) {
+    struct cw_buf text = {0};
+    char *line = NULL, *time = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    while ((n = getline(&line, &cap, f)) > 0) {
+        if (line[0] == TIME_MARK) {
+            line[n - 1] = line[n - 1] == '\n' ? '\0' : line[n - 1];
+            add_entry(&text, time ? time : "");
+            cw_buf_clear(&text);
+            free(time);
+            time = cw_strdup(line);
+        } else {
+            cw_buf_add(&text, line, (size_t)n);
+            if (line[n - 1] != '\n') {
+                cw_buf_putc(&text, '\n');
+            }
+        }
+    }
+    add_entry(&text, time ? time : "");
+    free(time);
+    free(line);
+    cw_buf_free(&text);
+}
+
+/* Write the last MAX_HISTORY / 2 entries anew once there are MAX_HISTORY. */
+static void shorten_history(void) {
+    char *path = cw_malloc(strlen(in.history_path) + 5);
+    sprintf(path, "%s.new", in.history_path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (f != NULL) {
+        for (int i = history_length - MAX_HISTORY / 2; i < history_length; i++) {
+            const HIST_ENTRY *e = history_get(history_base + i);
+            if (e != NULL) {
+                write_entry(f, e);
+            }
+        }
+        bool whole = fflush(f) == 0;
+        if (fclose(f) != 0 || !whole || rename(path, in.history_path) != 0) {
+            unlink(path);
+        }
+    }
+    free(path);
+}
+
 static int open_history(struct cw_err *err) {
     if (in.history_path == NULL || in.history_path[0] == '\0') {
         return CW_OK;
@@ -260,13 +322,39 @@ static int open_history(struct cw_err *err) {
         }
         return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
     }
-    close(fd);
-    int why = read_history(in.history_path);
-    if (why != 0) {
-        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
+    in.history = fdopen(fd, "a+");
+    if (in.history == NULL) {
+        close(fd);
+        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(errno));
     }
-    in.history_ok = true;
+    rewind(in.history);
+    read_entries(in.history);
+    if (history_length >= MAX_HISTORY) {
+        shorten_history();
+        fclose(in.history);
+        in.history = fopen(in.history_path, "ae");
+    }
     return CW_OK;
+}
+
+/* Keys a terminal's description would name; readline reads none when it does not draw. */
+static void bind_keys(Keymap map, bool command) {
+    static const struct {
+        const char *sequence;
+        rl_command_func_t *function;
+    } keys[] = {
+        {"\033[3~", rl_delete},         {"\033[2~", rl_overwrite_mode},
+        {"\033[1~", rl_beg_of_line},    {"\033[7~", rl_beg_of_line},
+        {"\033[4~", rl_end_of_line},    {"\033[8~", rl_end_of_line},
+        {"\033[1;5C", rl_forward_word}, {"\033[1;5D", rl_backward_word},
+        {"\033[1;3C", rl_forward_word}, {"\033[1;3D", rl_backward_word},
+        {"\033[3;5~", rl_kill_word},
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (!command || keys[i].function != rl_overwrite_mode) {
+            rl_bind_keyseq_if_unbound_in_map(keys[i].sequence, keys[i].function, map);
+        }
+    }
 }
 
 int ui_input_open(const struct ui_input_options *opt, struct cw_err *err) {
@@ -302,6 +390,9 @@ int ui_input_open(const struct ui_input_options *opt, struct cw_err *err) {
 
     rl_initialize();
     rl_variable_bind("enable-bracketed-paste", "off"); /* pastes are taken out before */
+    bind_keys(rl_get_keymap_by_name("emacs-standard"), false);
+    bind_keys(rl_get_keymap_by_name("vi-insert"), false);
+    bind_keys(rl_get_keymap_by_name("vi-move"), true);
     replace_functions(rl_get_keymap_by_name("emacs-standard"), 0);
     replace_functions(rl_get_keymap_by_name("vi-insert"), 0);
     replace_functions(rl_get_keymap_by_name("vi-move"), 0);
@@ -316,8 +407,8 @@ void ui_input_close(void) {
     }
     rl_callback_handler_remove();
     rl_free_line_state();
-    if (in.history_ok && history_is_stifled() && history_length >= MAX_HISTORY) {
-        history_truncate_file(in.history_path, MAX_HISTORY);
+    if (in.history != NULL) {
+        fclose(in.history);
     }
     clear_history();
     free_matches();
@@ -501,12 +592,15 @@ int ui_input_remember(const char *line, struct cw_err *err) {
         return CW_OK;
     }
     add_history(line);
-    if (!in.history_ok) {
+    using_history(); /* Up begins behind it */
+    if (in.history == NULL) {
         return CW_OK;
     }
-    int why = append_history(1, in.history_path);
-    if (why != 0) {
-        in.history_ok = false; /* said once */
+    write_entry(in.history, history_get(history_base + history_length - 1));
+    if (fflush(in.history) != 0) {
+        int why = errno;
+        fclose(in.history);
+        in.history = NULL; /* said once */
         return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
     }
     return CW_OK;

@@ -22,6 +22,7 @@ struct part {
 struct line {
     struct part parts[MAX_PARTS];
     int n;
+    bool bars; /* between groups; a narrow line has no columns for them */
 };
 
 static struct part *add(struct line *l, int rank, enum ui_role role, bool new_group) {
@@ -135,9 +136,11 @@ static int gap(const struct line *l, int i, bool *bar) {
     for (int k = i; k > 0; k--) {
         *bar = *bar || l->parts[k].new_group;
         if (l->parts[k - 1].shown) {
+            *bar = *bar && l->bars;
             return *bar ? 3 : 2;
         }
     }
+    *bar = false;
     return 1; /* the first one: a margin */
 }
 
@@ -151,7 +154,7 @@ static int total_width(const struct line *l) {
 }
 
 void ui_statusbar_draw(struct ui_screen *s, int row, const struct ui_status *st) {
-    struct line l = {.n = 0};
+    struct line l = {.bars = s->cols >= 40};
     build(&l, st);
     int n_shown = l.n;
     while (n_shown > 1 && total_width(&l) > s->cols) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "chinwag/mem.h"
+#include "chinwag/utf8.h"
 
 struct mark {
     size_t offset; /* in the text: the first byte written under the new setting */
@@ -27,6 +28,7 @@ struct block {
     struct cw_buf text;
     struct mark *marks;
     size_t n_marks;
+    bool finished; /* no more text comes */
 
     struct ui_line *lines; /* of text[0..laid), wrapped at `width` columns */
     size_t n_lines, cap_lines;
@@ -43,6 +45,8 @@ struct ui_transcript {
     bool follow; /* the view ends with the text */
     size_t top;  /* else: its first row is row top_row of block `top` */
     size_t top_row;
+    size_t anchor; /* byte on top, if `anchored`: kept while sizes change, so that they cannot */
+    bool anchored; /* make the view drift */
     uint32_t seen_block; /* where the text ended when the view left the end */
     size_t seen_bytes;
 };
@@ -83,6 +87,8 @@ void ui_transcript_destroy(struct ui_transcript *t) {
     free(t);
 }
 
+static const size_t ON_HEADING = SIZE_MAX; /* the anchor of a view that begins with a heading */
+
 static struct block *find(struct ui_transcript *t, uint32_t number) {
     for (size_t i = t->n; i-- > 0;) { /* nearly always the last one */
         if (t->blocks[i].number == number) {
@@ -106,6 +112,13 @@ void ui_transcript_append(struct ui_transcript *t, uint32_t block, const char *t
     struct block *b = find(t, block);
     if (b != NULL) {
         cw_buf_add(&b->text, text, n);
+    }
+}
+
+void ui_transcript_finish(struct ui_transcript *t, uint32_t block) {
+    struct block *b = find(t, block);
+    if (b != NULL) {
+        b->finished = true;
     }
 }
 
@@ -139,6 +152,18 @@ static int body_width(const struct ui_transcript *t) {
     return width < 1 ? 1 : width;
 }
 
+/* The part of a text that is still coming whose columns can only grow. What might shrink, a
+ * carriage return that becomes a line end, a byte that becomes part of a character, could pull a
+ * whole word back into the line before. */
+static size_t settled_bytes(const struct cw_buf *text) {
+    size_t n = text->len;
+    if (n > 0) {
+        n = cw_utf8_complete(text->data, n);
+        n -= n > 0 && text->data[n - 1] == '\r';
+    }
+    return n;
+}
+
 /* Bring the lines of a block up to date. */
 static void layout_block(const struct ui_transcript *t, struct block *b) {
     int width = body_width(t);
@@ -147,27 +172,21 @@ static void layout_block(const struct ui_transcript *t, struct block *b) {
         b->n_lines = 0;
         b->laid = 0;
     }
-    if (b->laid == b->text.len) {
+    size_t n = b->finished ? b->text.len : settled_bytes(&b->text);
+    if (b->laid >= n) {
         return;
     }
-    /* what was appended can change the last line, and the break before it only if its first
-     * character was not all there yet (a carriage return without its newline, say) */
-    size_t from = 0;
-    if (b->n_lines > 0) {
-        from = b->lines[--b->n_lines].begin;
-        if (b->n_lines > 0 && b->laid - from < 4) {
-            from = b->lines[--b->n_lines].begin;
-        }
-    }
-    while (from < b->text.len) {
+    /* what was appended can change the last line, and no other */
+    size_t from = b->n_lines > 0 ? b->lines[--b->n_lines].begin : 0;
+    while (from < n) {
         if (b->n_lines == b->cap_lines) {
             b->cap_lines = b->cap_lines ? 2 * b->cap_lines : 16;
             b->lines = cw_reallocarray(b->lines, b->cap_lines, sizeof *b->lines);
         }
-        ui_wrap(b->text.data, b->text.len, from, width, true, &b->lines[b->n_lines]);
+        ui_wrap(b->text.data, n, from, width, true, &b->lines[b->n_lines]);
         from = b->lines[b->n_lines++].next;
     }
-    b->laid = b->text.len;
+    b->laid = n;
 }
 
 /* Rows of a block with its blank row below. */
@@ -231,6 +250,7 @@ void ui_transcript_remove(struct ui_transcript *t, uint32_t block) {
         }
         if (t->top == i) {
             t->top_row = 0;
+            t->anchored = false;
         }
         t->follow = t->n == 0;
         if (!t->follow) {
@@ -245,32 +265,28 @@ void ui_transcript_resize(struct ui_transcript *t, int rows, int cols) {
     if (rows == t->rows && cols == t->cols) {
         return;
     }
-    /* the byte on top stays on top */
-    size_t byte = 0;
-    bool in_body = false;
-    size_t head = 0;
-    if (!t->follow) {
+    if (!t->follow && !t->anchored) {
         struct block *b = &t->blocks[t->top];
-        head = b->heading != NULL;
+        size_t head = b->heading != NULL;
         layout_block(t, b);
-        if (t->top_row >= head && t->top_row - head < b->n_lines) {
-            in_body = true;
-            byte = b->lines[t->top_row - head].begin;
-        }
+        t->anchored = true;
+        t->anchor = t->top_row < head                ? ON_HEADING
+                    : t->top_row - head < b->n_lines ? b->lines[t->top_row - head].begin
+                                                     : b->text.len;
     }
     t->rows = rows;
     t->cols = cols;
     if (!t->follow) {
         struct block *b = &t->blocks[t->top];
+        size_t head = b->heading != NULL;
         layout_block(t, b);
-        if (in_body) {
+        t->top_row = 0;
+        if (t->anchor != ON_HEADING) {
             size_t line = 0;
-            while (line + 1 < b->n_lines && b->lines[line + 1].begin <= byte) {
+            while (line < b->n_lines && b->lines[line].next <= t->anchor) {
                 line++;
             }
             t->top_row = head + line;
-        } else if (t->top_row >= head) {
-            t->top_row = head + b->n_lines;
         }
         settle(t);
     }
@@ -281,6 +297,7 @@ void ui_transcript_scroll(struct ui_transcript *t, int lines) {
         return;
     }
     leave_end(t);
+    t->anchored = false;
     while (lines < 0) {
         size_t up = (size_t) - (long)lines;
         if (t->top_row >= up) {
@@ -317,6 +334,7 @@ void ui_transcript_to_start(struct ui_transcript *t) {
     if (t->n > 0) {
         leave_end(t);
         t->top = t->top_row = 0;
+        t->anchored = false;
         settle(t);
     }
 }

@@ -33,6 +33,9 @@ void ui_transcript_clear(struct ui_transcript *t);
  * twice. */
 uint32_t ui_transcript_add(struct ui_transcript *t, enum ui_block_kind kind, const char *heading);
 void ui_transcript_append(struct ui_transcript *t, uint32_t block, const char *text, size_t n);
+/* No more text comes. Until then a last byte that may be the first part of something (a carriage
+ * return, half a character) is not shown. */
+void ui_transcript_finish(struct ui_transcript *t, uint32_t block);
 /* A note on the side of the heading ("stopped"), NULL takes it away. */
 void ui_transcript_set_note(struct ui_transcript *t, uint32_t block, const char *note);
 /* Mark the text to come with a label in the margin, such as "T 0.80 -> 0.95". */

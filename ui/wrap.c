@@ -20,7 +20,7 @@ void ui_wrap(const char *s, size_t n, size_t from, int width, bool words, struct
     size_t break_end = 0, break_next = 0; /* the last place to break, after a blank; 0: none yet */
     int break_width = 0;
     int col = 0;
-    const size_t max_bytes = 64u * (size_t)(width < 1 ? 1 : width) + 256;
+    const size_t max_bytes = 16u * (size_t)(width < 1 ? 1 : width) + 256;
 
     *out = (struct ui_line){.begin = from};
     while (i < n) {

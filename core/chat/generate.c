@@ -56,14 +56,14 @@ static bool cancelled(const struct cw_generate *g) {
     return g->cancelled != NULL && g->cancelled(g->arg);
 }
 
-static bool between_chunks(void *arg, size_t done, size_t total) {
+static bool stop_evaluating(void *arg) {
     return cancelled(arg);
 }
 
 /* Make the drawn token part of the timeline. */
 static int evaluate(struct loop *l, int32_t id, struct cw_err *err) {
     const struct cw_generate *g = l->g;
-    struct cw_session_hooks hooks = {.progress = between_chunks, .arg = (void *)g};
+    struct cw_session_hooks hooks = {.stop = stop_evaluating, .arg = (void *)g};
     if (!g->naive) {
         return cw_session_extend(g->session, &id, 1, &hooks, err);
     }

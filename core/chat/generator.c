@@ -29,10 +29,7 @@
 #include "core/chat/prompt.h"
 #include "core/chat/think.h"
 
-enum { DEFAULT_SLOTS = 1024, DEFAULT_CHUNK = 512 };
-
-/* Prompt pieces between looks at the cancel flag: as long as this takes, s. */
-static const double PIECE_S = 0.1;
+enum { DEFAULT_SLOTS = 1024 };
 
 struct cw_generator {
     struct cw_generator_options opt; /* strings owned */
@@ -125,10 +122,6 @@ static bool is_cancelled(void *arg) {
     return atomic_load_explicit(&r->g->cancel, memory_order_acquire);
 }
 
-static bool between_chunks(void *arg, size_t done, size_t total) {
-    return is_cancelled(arg);
-}
-
 static bool same_settings(const struct cw_sampling *a, const struct cw_sampling *b) {
     /* Values of four bytes each, no padding; of the biases only the first n_bias count. */
     _Static_assert(offsetof(struct cw_sampling, bias) == 16 * 4, "padding in cw_sampling");
@@ -217,63 +210,37 @@ static size_t common_prefix(const int32_t *a, size_t n_a, const int32_t *b, size
     return i;
 }
 
-/* Evaluate the prompt in pieces short enough to be stopped between. Where results do not depend on
- * how a prompt is cut, the pieces follow the machine's speed; where they do (float files through
- * OpenBLAS), their size follows from the model alone, so that a seed repeats. */
+static int tell_progress(struct reply *r, size_t done, size_t total) {
+    struct cw_event *ev = new_event(r->g, CW_EV_PROGRESS, r->job->number);
+    ev->u.progress.done = done;
+    ev->u.progress.total = total;
+    ev->figures = r->figures;
+    return cw_ring_push(r->g->ring, ev, &r->g->cancel);
+}
+
+static bool between_chunks(void *arg, size_t done, size_t total) {
+    struct reply *r = arg;
+    r->figures.n_ctx_used = cw_session_n(r->g->loaded.session);
+    return is_cancelled(r) || tell_progress(r, done, total) != CW_OK;
+}
+
 static int evaluate(struct reply *r, const struct cw_ids *ids, struct cw_err *err) {
-    struct cw_generator *g = r->g;
-    struct cw_session *s = g->loaded.session;
-    const struct cw_model_info *info = cw_model_get_info(g->loaded.model);
-    struct cw_session_hooks hooks = {.progress = between_chunks, .arg = r};
-    size_t most = DEFAULT_CHUNK;
-    bool learn = info->exact && g->opt.session.chunk <= 0;
-    if (g->opt.session.chunk > 0) {
-        most = (size_t)g->opt.session.chunk;
-        g->piece = most;
-    } else if (!info->exact) {
-        g->piece = 8;
-        while (g->piece < most && (double)g->piece * (double)info->n_params < 1e10) {
-            g->piece *= 2;
-        }
+    struct cw_session *s = r->g->loaded.session;
+    struct cw_session_hooks hooks = {.progress = between_chunks, .stop = is_cancelled, .arg = r};
+    struct cw_sync_stats stats = {0};
+    double began = cw_now();
+    if (is_cancelled(r)) {
+        return CW_ECANCEL;
     }
-    if (g->opt.naive) {
+    if (r->g->opt.naive) {
         cw_session_rewind(s, 0);
     }
-    size_t done = common_prefix(cw_session_ids(s), cw_session_n(s), ids->v, ids->n);
-    bool first = true;
-    do {
-        size_t step = ids->n - done < g->piece ? ids->n - done : g->piece;
-        struct cw_sync_stats stats = {0};
-        double began = cw_now();
-        int rc = is_cancelled(r) ? CW_ECANCEL
-                                 : cw_session_sync(s, ids->v, done + step, &hooks, &stats, err);
-        double took = cw_now() - began;
-        if (rc != CW_OK) {
-            return rc;
-        }
-        if (first) {
-            r->figures.n_reused = stats.reused;
-            first = false;
-        }
-        r->figures.n_evaluated += stats.evaluated;
-        r->figures.prompt_s += took;
-        r->figures.n_ctx_used = cw_session_n(s);
-        done += step;
-        if (learn && step == g->piece) {
-            double ratio = took > 0 ? PIECE_S / took : 4;
-            size_t next = (size_t)((double)g->piece * (ratio < 4 ? ratio : 4)) / 8 * 8;
-            g->piece = next < 8 ? 8 : next > most ? most : next;
-        }
-        struct cw_event *ev = new_event(g, CW_EV_PROGRESS, r->job->number);
-        ev->u.progress.done = done;
-        ev->u.progress.total = ids->n;
-        ev->figures = r->figures;
-        rc = cw_ring_push(g->ring, ev, &g->cancel);
-        if (rc != CW_OK) {
-            return rc;
-        }
-    } while (done < ids->n);
-    return CW_OK;
+    int rc = cw_session_sync(s, ids->v, ids->n, &hooks, &stats, err);
+    r->figures.prompt_s = cw_now() - began;
+    r->figures.n_reused = stats.reused;
+    r->figures.n_evaluated = stats.evaluated;
+    r->figures.n_ctx_used = cw_session_n(s);
+    return rc != CW_OK ? rc : tell_progress(r, stats.evaluated, stats.evaluated);
 }
 
 static int run_prompt(struct reply *r, struct cw_prepared *prompt, struct cw_err *err) {
@@ -565,7 +532,6 @@ int cw_generator_create(struct cw_generator **out, const struct cw_generator_opt
     g->opt.model_path = copy_string(opt->model_path);
     g->opt.chat_template = copy_string(opt->chat_template);
     g->opt.pre = copy_string(opt->pre);
-    g->piece = 8;
     pthread_mutex_init(&g->lock, NULL);
     g->live = cw_live_create(sampling);
     g->wake_fd = eventfd(0, EFD_CLOEXEC);

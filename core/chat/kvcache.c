@@ -3,11 +3,16 @@
  * Reserving the cache. */
 #include "core/chat/kvcache.h"
 
+#include "core/model/memory.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELLS_STEP = 256 }; /* attention goes by chunks of 256 cells */
+enum {
+    CELLS_STEP = 256, /* attention goes by chunks of 256 cells */
+    DEFAULT_N_CTX = 8192
+};
 
 static uint32_t whole_chunks(uint32_t n_ctx) {
     return (n_ctx + CELLS_STEP - 1) / CELLS_STEP * CELLS_STEP;
@@ -34,6 +39,38 @@ uint64_t cw_kvcache_bytes(const struct cw_model *m, uint32_t n_ctx, enum cw_kv_t
         return 0;
     }
     return all;
+}
+
+/* How many cells fit in three quarters of what the weights leave of the memory. */
+static uint32_t cells_in_memory(const struct cw_model *m, enum cw_kv_type kind) {
+    uint64_t weights = m->info.weight_bytes, room = cw_memory_read().available;
+    uint64_t step = cw_kvcache_bytes(m, CELLS_STEP, kind);
+    if (room == UINT64_MAX || step == 0) {
+        return UINT32_MAX;
+    }
+    room = (room > weights ? room - weights : room / 4) / 4 * 3;
+    uint64_t cells = room / step * CELLS_STEP;
+    return cells < CELLS_STEP ? CELLS_STEP : cells < CW_MAX_N_CTX ? (uint32_t)cells : CW_MAX_N_CTX;
+}
+
+uint32_t cw_kvcache_default_n_ctx(const struct cw_model *m, enum cw_kv_type kind,
+                                  const char **reason) {
+    const struct cw_hparams *hp = &m->hp;
+    uint32_t n = DEFAULT_N_CTX, memory = cells_in_memory(m, kind);
+    *reason = "default";
+    if (hp->n_ctx_train != 0 && hp->n_ctx_train < n) {
+        n = hp->n_ctx_train;
+        *reason = "trained size";
+    }
+    if (hp->max_positions != 0 && hp->max_positions < n) {
+        n = hp->max_positions;
+        *reason = "learned positions";
+    }
+    if (memory < n) {
+        n = memory;
+        *reason = "memory";
+    }
+    return n;
 }
 
 int cw_kvcache_create(struct cw_kvcache *c, const struct cw_model *m, uint32_t n_ctx,

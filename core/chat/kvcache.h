@@ -16,6 +16,20 @@ struct cw_kvcache {
     uint64_t bytes;
 };
 
+/* Positions stay exact and angles within what cw_sin reduces. */
+enum { CW_MAX_N_CTX = 1 << 28 };
+
+/* Tokens a session evaluates at once. */
+enum { CW_DEFAULT_CHUNK = 512, CW_MAX_CHUNK = 8192 };
+
+/* What a session needs besides cache and scratch: scores and ids. */
+uint64_t cw_session_extra_bytes(const struct cw_model *m, uint32_t n_ctx);
+
+/* The smallest of 8,192, the trained size, the learned positions and what memory allows; *reason
+ * tells which, static storage. */
+uint32_t cw_kvcache_default_n_ctx(const struct cw_model *m, enum cw_kv_type kind,
+                                  const char **reason);
+
 /* Bytes for n_ctx cells (rounded up to whole chunks of attention); 0 when the sizes multiply to
  * too much or the kind does not fit the head widths. */
 uint64_t cw_kvcache_bytes(const struct cw_model *m, uint32_t n_ctx, enum cw_kv_type kind);

@@ -39,6 +39,26 @@ static char *token_text(const struct cw_tokenizer *t, int32_t id) {
     return cw_strndup(s.data, s.len);
 }
 
+/* Tokens of a prompt evaluated at once. The evaluation can be stopped between layers, so one layer
+ * of one chunk may take 0.1 s or so on a slow machine: 20 billion multiplications and additions. */
+static int chunk_for(const struct cw_model_info *info) {
+    double per_token = 2 * (double)info->n_params / (info->n_layers > 0 ? info->n_layers : 1);
+    int chunk = 512;
+    while (chunk > 32 && per_token * chunk > 2e10) {
+        chunk /= 2;
+    }
+    return chunk;
+}
+
+static int open_session(struct cw_loaded *m, const struct cw_session_options *wanted,
+                        struct cw_err *err) {
+    struct cw_session_options opt = *wanted;
+    if (opt.chunk <= 0) {
+        opt.chunk = chunk_for(cw_model_get_info(m->model));
+    }
+    return cw_session_create(&m->session, m->model, &opt, err);
+}
+
 static int open_step(struct cw_loaded *m, const struct cw_generator_options *opt, int step,
                      struct cw_err *err) {
     struct cw_tokenizer_options tokenizer = {.pre = opt->pre};
@@ -58,7 +78,7 @@ static int open_step(struct cw_loaded *m, const struct cw_generator_options *opt
     case 3:
         return cw_model_load(&m->model, m->gguf, &opt->model, err);
     default:
-        return cw_session_create(&m->session, m->model, &opt->session, err);
+        return open_session(m, &opt->session, err);
     }
 }
 

@@ -15,24 +15,14 @@
 
 /* The largest and the smallest key of 64 logits. */
 BODY void scan_block(const float *l, int32_t *most, int32_t *least) {
-    enum { LANES = 8 };
-    int32_t hi[LANES], lo[LANES];
-    for (int j = 0; j < LANES; j++) {
-        hi[j] = lo[j] = cw_sample_key(l[j]);
+    int32_t hi = INT32_MIN, lo = INT32_MAX;
+    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
+        int32_t k = cw_sample_key(l[i]);
+        hi = k > hi ? k : hi;
+        lo = k < lo ? k : lo;
     }
-    for (int i = LANES; i < CW_SAMPLE_BLOCK; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            int32_t k = cw_sample_key(l[i + j]);
-            hi[j] = k > hi[j] ? k : hi[j];
-            lo[j] = k < lo[j] ? k : lo[j];
-        }
-    }
-    for (int j = 1; j < LANES; j++) {
-        hi[0] = hi[j] > hi[0] ? hi[j] : hi[0];
-        lo[0] = lo[j] < lo[0] ? lo[j] : lo[0];
-    }
-    *most = hi[0];
-    *least = lo[0];
+    *most = hi;
+    *least = lo;
 }
 
 /* The last block: 64 logits of which `n` are real. */

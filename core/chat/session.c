@@ -14,13 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    DEFAULT_N_CTX = 8192,
-    DEFAULT_CHUNK = 512,
-    MAX_CHUNK = 8192,
-    MAX_N_CTX = 1 << 28, /* positions stay exact and angles within what cw_sin reduces */
-    N_ROWS = 16          /* logits computed at once where every row is wanted */
-};
+enum { N_ROWS = 16 }; /* logits computed at once where every row is wanted */
 
 struct cw_session {
     struct cw_model *model; /* borrowed */
@@ -39,25 +33,13 @@ struct cw_session {
 /* ---- the size of the context -------------------------------------------------------------------
  */
 
-/* How many cells fit in three quarters of what the weights leave of the memory. */
-static uint32_t cells_in_memory(const struct cw_model *m, enum cw_kv_type kind) {
-    uint64_t weights = m->info.weight_bytes, room = cw_memory_read().available;
-    uint64_t step = cw_kvcache_bytes(m, 256, kind);
-    if (room == UINT64_MAX || step == 0) {
-        return UINT32_MAX;
-    }
-    room = (room > weights ? room - weights : room / 4) / 4 * 3;
-    uint64_t cells = room / step * 256;
-    return cells < 256 ? 256 : cells < MAX_N_CTX ? (uint32_t)cells : MAX_N_CTX;
-}
-
 static int requested_n_ctx(struct cw_session *s, uint32_t n_ctx, enum cw_kv_type kind,
                            struct cw_err *err) {
     const struct cw_hparams *hp = &s->model->hp;
-    if (n_ctx > MAX_N_CTX) {
+    if (n_ctx > CW_MAX_N_CTX) {
         return cw_fail(err, CW_EINVAL,
                        "a context of %" PRIu32 " tokens is more than the %d possible", n_ctx,
-                       MAX_N_CTX);
+                       CW_MAX_N_CTX);
     }
     if (hp->max_positions != 0 && n_ctx > hp->max_positions) {
         return cw_fail(err, CW_EINVAL,
@@ -79,26 +61,6 @@ static int requested_n_ctx(struct cw_session *s, uint32_t n_ctx, enum cw_kv_type
     return CW_OK;
 }
 
-static void default_n_ctx(struct cw_session *s, enum cw_kv_type kind) {
-    const struct cw_hparams *hp = &s->model->hp;
-    const char *reason = "default";
-    uint32_t n = DEFAULT_N_CTX, memory = cells_in_memory(s->model, kind);
-    if (hp->n_ctx_train != 0 && hp->n_ctx_train < n) {
-        n = hp->n_ctx_train;
-        reason = "trained size";
-    }
-    if (hp->max_positions != 0 && hp->max_positions < n) {
-        n = hp->max_positions;
-        reason = "learned positions";
-    }
-    if (memory < n) {
-        n = memory;
-        reason = "memory";
-    }
-    s->n_ctx = n;
-    snprintf(s->reason, sizeof s->reason, "%s", reason);
-}
-
 /* ---- life --------------------------------------------------------------------------------------
  */
 
@@ -115,11 +77,13 @@ int cw_session_create(struct cw_session **out, struct cw_model *model,
     if (opt->n_ctx != 0) {
         rc = requested_n_ctx(s, opt->n_ctx, opt->kv, err);
     } else {
-        default_n_ctx(s, opt->kv);
+        const char *reason;
+        s->n_ctx = cw_kvcache_default_n_ctx(model, opt->kv, &reason);
+        snprintf(s->reason, sizeof s->reason, "%s", reason);
     }
     if (rc == CW_OK) {
-        s->chunk = opt->chunk > 0 ? opt->chunk : DEFAULT_CHUNK;
-        s->chunk = s->chunk < MAX_CHUNK ? s->chunk : MAX_CHUNK;
+        s->chunk = opt->chunk > 0 ? opt->chunk : CW_DEFAULT_CHUNK;
+        s->chunk = s->chunk < CW_MAX_CHUNK ? s->chunk : CW_MAX_CHUNK;
         s->chunk = (uint32_t)s->chunk < s->n_ctx ? s->chunk : (int)s->n_ctx;
         rc = cw_kvcache_create(&s->kv, model, s->n_ctx, opt->kv, err);
     }
@@ -170,9 +134,13 @@ const int32_t *cw_session_ids(const struct cw_session *s) {
     return s->ids;
 }
 
+uint64_t cw_session_extra_bytes(const struct cw_model *m, uint32_t n_ctx) {
+    return (uint64_t)N_ROWS * (uint64_t)m->hp.n_vocab * sizeof(float) + n_ctx * sizeof(int32_t);
+}
+
 uint64_t cw_session_bytes(const struct cw_session *s) {
-    return s->kv.bytes + cw_scratch_bytes(s->scratch) + s->rows_bytes +
-           (uint64_t)s->n_ctx * sizeof *s->ids;
+    return s->kv.bytes + cw_scratch_bytes(s->model, s->chunk) +
+           cw_session_extra_bytes(s->model, s->n_ctx);
 }
 
 float *cw_session_logits(struct cw_session *s) {

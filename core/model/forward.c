@@ -151,8 +151,20 @@ void cw_scratch_destroy(struct cw_scratch *s) {
     free(s);
 }
 
-uint64_t cw_scratch_bytes(const struct cw_scratch *s) {
-    return s->bytes;
+/* f32, both kinds of codes, and their scales and sums (compute.h). */
+static uint64_t act_bytes(uint64_t n, uint64_t width) {
+    return n * width * 6 + n * width / 32 * 8 + n * width / 256 * 4 + n * width / 16 * 2;
+}
+
+uint64_t cw_scratch_bytes(const struct cw_model *m, int chunk) {
+    const struct cw_hparams *hp = &m->hp;
+    struct cw_scratch s = {.chunk = chunk};
+    struct carver count = {0};
+    uint64_t n = (uint64_t)chunk, d = (uint64_t)hp->n_embd;
+    carve_all(&s, m, &count);
+    return count.at + act_bytes(n, d) + act_bytes(n, (uint64_t)hp->n_heads * (uint64_t)hp->head_v) +
+           (hp->n_experts > 0 ? act_bytes(n, (uint64_t)hp->n_ff_expert) + act_bytes(n, d)
+                              : act_bytes(n, (uint64_t)hp->n_ff));
 }
 
 /* ---- what depends on ids and positions only ----------------------------------------------------

@@ -19,7 +19,8 @@ struct cw_scratch;
 int cw_scratch_create(struct cw_scratch **out, const struct cw_model *m, int chunk, uint32_t n_ctx,
                       struct cw_err *err);
 void cw_scratch_destroy(struct cw_scratch *s);
-uint64_t cw_scratch_bytes(const struct cw_scratch *s);
+/* What one for chunks of that size reserves. */
+uint64_t cw_scratch_bytes(const struct cw_model *m, int chunk);
 
 struct cw_batch {
     const int32_t *ids; /* [n], each below n_vocab */

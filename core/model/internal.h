@@ -70,6 +70,7 @@ struct cw_model {
      */
     const float *rope_freqs, *rope_short, *rope_long;
     struct cw_model_info info;
+    bool *bound; /* [n_tensors] which of the file's tensors are in use */
     char **notices;
     size_t n_notices;
     float **vectors; /* owned */
@@ -78,6 +79,10 @@ struct cw_model {
 
 /* The bits for cw_act.have that weight w asks for. */
 unsigned cw_weight_kinds(const struct cw_weight *w);
+
+/* Everything of cw_model_load that needs no machine: tables, checks, notices and the file's part of
+ * the info. Such a model (compute NULL) can be asked and destroyed, not run. */
+int cw_model_bind(struct cw_model **out, const struct cw_gguf *g, struct cw_err *err);
 
 /* ---- hparams.c ---------------------------------------------------------------------------------
  */

@@ -18,7 +18,6 @@ struct loader {
     const struct cw_gguf *g;
     struct cw_err *err;
     int rc;
-    bool *bound; /* [n_tensors] */
     char name[128];
 };
 
@@ -66,7 +65,7 @@ static const struct cw_tensor *find(struct loader *l, int64_t d0, int64_t d1, in
                         l->name, t->dims[0], t->dims[1], t->dims[2], d0, d1, d2);
         return NULL;
     }
-    l->bound[t - cw_gguf_tensor_at(l->g, 0)] = true;
+    l->m->bound[t - cw_gguf_tensor_at(l->g, 0)] = true;
     return t;
 }
 
@@ -180,6 +179,12 @@ static void bind_attention(struct loader *l, int i, struct cw_layer *y) {
         const int rows[3] = {nq, nk, nv};
         struct cw_weight *const w[3] = {&y->q, &y->k, &y->v};
         bind_slices(l, i, "attn_qkv", rows, 3, hp->n_embd, bias, w);
+    } else if (cw_gguf_tensor(l->g, tensor_name(l, i, "attn_q", "weight")) == NULL) {
+        if (l->rc == CW_OK) {
+            l->rc =
+                cw_fail(l->err, CW_EFORMAT,
+                        "tensor '%s' is missing, and so is 'blk.%d.attn_qkv.weight'", l->name, i);
+        }
     } else {
         bind_matrix(l, i, "attn_q", nq, hp->n_embd, bias, &y->q);
         bind_matrix(l, i, "attn_k", nk, hp->n_embd, bias, &y->k);
@@ -286,9 +291,10 @@ static void bind_ends(struct loader *l) {
     if (m->arch->rope != CW_ROPE_NONE) {
         int pairs = hp->n_rot / 2;
         m->rope_freqs = bind_vector(l, -1, "rope_freqs", "weight", pairs, 1, false);
-        m->rope_long = bind_vector(l, -1, "rope_factors_long", "weight", pairs, 1, false);
-        m->rope_short =
-            bind_vector(l, -1, "rope_factors_short", "weight", pairs, 1, m->rope_long != NULL);
+        bool two = cw_gguf_tensor(l->g, "rope_factors_long.weight") != NULL ||
+                   cw_gguf_tensor(l->g, "rope_factors_short.weight") != NULL;
+        m->rope_long = bind_vector(l, -1, "rope_factors_long", "weight", pairs, 1, two);
+        m->rope_short = bind_vector(l, -1, "rope_factors_short", "weight", pairs, 1, two);
         if (l->rc == CW_OK) {
             l->rc = cw_rope_check(m, l->err);
         }
@@ -343,7 +349,7 @@ static void report_leftovers(struct loader *l) {
     size_t n = 0;
     for (size_t i = 0; i < cw_gguf_n_tensors(l->g); i++) {
         const struct cw_tensor *t = cw_gguf_tensor_at(l->g, i);
-        if (!l->bound[i] && n++ < MAX_NAMED_LEFTOVERS) {
+        if (!l->m->bound[i] && n++ < MAX_NAMED_LEFTOVERS) {
             notice(l->m, "tensor '%.*s' is not used", (int)(t->name.len < 96 ? t->name.len : 96),
                    t->name.data);
         }
@@ -360,7 +366,8 @@ static void report_leftovers(struct loader *l) {
     }
 }
 
-static void fill_info(struct cw_model *m, const struct cw_model_options *opt) {
+/* What file and table say; the machine's part is added when the model is made ready to run. */
+static void describe(struct cw_model *m) {
     struct cw_model_info *info = &m->info;
     const struct cw_hparams *hp = &m->hp;
     cw_model_name(m->gguf, info->name, sizeof info->name);
@@ -384,10 +391,7 @@ static void fill_info(struct cw_model *m, const struct cw_model_options *opt) {
     info->kv_bytes_token =
         (uint64_t)hp->n_layers * (uint64_t)hp->n_kv_heads * (uint64_t)(hp->head_k + hp->head_v) * 2;
     info->float_file = cw_is_float_file(m->gguf);
-    info->blas = cw_compute_blas(m->compute, NULL);
-    info->exact = !info->blas;
-    info->n_threads = cw_compute_n_threads(m->compute);
-    info->isa = cw_compute_isa(m->compute);
+    info->exact = !info->float_file;
 }
 
 static void pack_weights(struct cw_model *m) {
@@ -409,31 +413,36 @@ static void pack_weights(struct cw_model *m) {
     cw_weight_pack(m->compute, &m->head);
 }
 
-static int start_compute(struct loader *l, const struct cw_model_options *opt) {
-    struct cw_model *m = l->m;
+static int start_compute(struct cw_model *m, const struct cw_model_options *opt,
+                         struct cw_err *err) {
     const char *why = NULL;
-    bool want_blas = cw_is_float_file(l->g) && !opt->exact;
+    bool want_blas = m->info.float_file && !opt->exact;
     struct cw_compute_options o = {.n_threads = opt->n_threads, .isa = opt->isa, .blas = want_blas};
-    int rc = cw_compute_create(&m->compute, &o, l->err);
-    if (rc == CW_OK && want_blas && !cw_compute_blas(m->compute, &why) && why != NULL) {
+    int rc = cw_compute_create(&m->compute, &o, err);
+    if (rc != CW_OK) {
+        return rc;
+    }
+    m->info.blas = cw_compute_blas(m->compute, &why);
+    if (want_blas && !m->info.blas && why != NULL) {
         notice(m, "%s", why);
     }
-    return rc;
+    m->info.exact = !m->info.blas;
+    m->info.n_threads = cw_compute_n_threads(m->compute);
+    m->info.isa = cw_compute_isa(m->compute);
+    pack_weights(m);
+    return CW_OK;
 }
 
-int cw_model_load(struct cw_model **out, const struct cw_gguf *g,
-                  const struct cw_model_options *opt, struct cw_err *err) {
-    static const struct cw_model_options defaults = {.isa = CW_ISA_AUTO};
-    struct cw_err why = {0};
+int cw_model_bind(struct cw_model **out, const struct cw_gguf *g, struct cw_err *err) {
     struct cw_model *m = cw_calloc(1, sizeof *m);
-    struct loader l = {.m = m, .g = g, .err = &why};
+    struct loader l = {.m = m, .g = g, .err = err};
     bool *local = NULL;
     *out = NULL;
     m->gguf = g;
-    l.bound = cw_calloc(cw_gguf_n_tensors(g), sizeof *l.bound);
-    l.rc = cw_arch_of(&m->arch, g, &why);
+    m->bound = cw_calloc(cw_gguf_n_tensors(g), sizeof *m->bound);
+    l.rc = cw_arch_of(&m->arch, g, err);
     if (l.rc == CW_OK) {
-        l.rc = cw_hparams_read(&m->hp, &local, g, m->arch, &why);
+        l.rc = cw_hparams_read(&m->hp, &local, g, m->arch, err);
     }
     if (l.rc == CW_OK) {
         bind_ends(&l);
@@ -442,20 +451,33 @@ int cw_model_load(struct cw_model **out, const struct cw_gguf *g,
     }
     if (l.rc == CW_OK) {
         report_leftovers(&l);
-        l.rc = start_compute(&l, opt != NULL ? opt : &defaults);
+        describe(m);
     }
-    if (l.rc == CW_OK) {
-        pack_weights(m);
-        fill_info(m, opt != NULL ? opt : &defaults);
-        if (cw_gguf_damaged(g)) {
-            l.rc = cw_fail(&why, CW_EIO, "the file changed while it was read");
-        }
-    }
-    free(l.bound);
     free(local);
     if (l.rc != CW_OK) {
         cw_model_destroy(m);
-        return cw_fail(err, l.rc, "%s: %s", cw_gguf_path(g), why.text);
+        return l.rc;
+    }
+    *out = m;
+    return CW_OK;
+}
+
+int cw_model_load(struct cw_model **out, const struct cw_gguf *g,
+                  const struct cw_model_options *opt, struct cw_err *err) {
+    static const struct cw_model_options defaults = {.isa = CW_ISA_AUTO};
+    struct cw_err why = {0};
+    struct cw_model *m;
+    int rc = cw_model_bind(&m, g, &why);
+    *out = NULL;
+    if (rc == CW_OK) {
+        rc = start_compute(m, opt != NULL ? opt : &defaults, &why);
+    }
+    if (cw_gguf_damaged(g)) { /* then any of the above may have failed for that reason */
+        rc = cw_fail(&why, CW_EIO, "the file was cut short while it was read");
+    }
+    if (rc != CW_OK) {
+        cw_model_destroy(m);
+        return cw_fail(err, rc, "%s: %s", cw_gguf_path(g), why.text);
     }
     *out = m;
     return CW_OK;
@@ -489,6 +511,7 @@ void cw_model_destroy(struct cw_model *m) {
         free(m->notices[i]);
     }
     free(m->vectors);
+    free(m->bound);
     free(m->notices);
     free(m->layers);
     free(m);

@@ -104,11 +104,20 @@ void driver_start(struct driver *d, const char *const *args) {
         out_file = open(d->out_path, O_WRONLY | O_CLOEXEC);
         ck_assert_msg(out_file >= 0, "%s: %s", d->out_path, strerror(errno));
     }
+    /* Check's own handlers would act in the child until exec. */
+    sigset_t block;
+    sigset_t before;
+    sigemptyset(&block);
+    sigaddset(&block, SIGINT);
+    sigprocmask(SIG_BLOCK, &block, &before);
     d->pid = fork();
-    ck_assert_int_ge(d->pid, 0);
     if (d->pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        sigprocmask(SIG_SETMASK, &before, NULL);
         become(d, args, in[0], out_file >= 0 ? out_file : out[1], err[1]);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    ck_assert_int_ge(d->pid, 0);
     close(in[0]);
     close(out[1]);
     close(err[1]);
@@ -178,6 +187,24 @@ size_t driver_read(struct driver *d, size_t n) {
     return d->out_text.len;
 }
 
+/* Move the notes out of what was said. */
+static void sort_notes(struct driver *d) {
+    struct cw_buf said = d->err_text;
+    static const char head[] = "chinwag: note: ";
+    memset(&d->err_text, 0, sizeof d->err_text);
+    cw_buf_add(&said, "", 0); /* there is a terminated text even of nothing */
+    for (char *line = said.data; *line;) {
+        size_t n = strcspn(line, "\n");
+        n += line[n] == '\n';
+        cw_buf_add(strncmp(line, head, strlen(head)) == 0 ? &d->notes : &d->err_text, line, n);
+        line += n;
+    }
+    cw_buf_add(&d->out_text, "", 0);
+    cw_buf_add(&d->err_text, "", 0);
+    cw_buf_add(&d->notes, "", 0);
+    cw_buf_free(&said);
+}
+
 void driver_finish(struct driver *d, const void *input, size_t n) {
     const char *p = input;
     while (d->out >= 0 || d->err >= 0) {
@@ -189,13 +216,13 @@ void driver_finish(struct driver *d, const void *input, size_t n) {
         ck_assert_int_eq(errno, EINTR);
     }
     d->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    cw_buf_add(&d->out_text, "", 0); /* there is a terminated text even of nothing */
-    cw_buf_add(&d->err_text, "", 0);
+    sort_notes(d);
 }
 
 void driver_free(struct driver *d) {
     cw_buf_free(&d->out_text);
     cw_buf_free(&d->err_text);
+    cw_buf_free(&d->notes);
     memset(d, 0, sizeof *d);
 }
 

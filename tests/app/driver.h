@@ -21,7 +21,9 @@ struct driver {
 
     pid_t pid;
     int in, out, err; /* our ends, -1: closed */
-    struct cw_buf out_text, err_text;
+    struct cw_buf out_text;
+    struct cw_buf err_text; /* standard error, after driver_finish without the notes: */
+    struct cw_buf notes;    /* its lines "chinwag: note: ..." */
     int status; /* exit status, or 128 + signal; after driver_wait */
 };
 

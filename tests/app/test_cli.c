@@ -399,13 +399,15 @@ START_TEST(info_for_people_and_programs) {
     ck_assert_int_eq(json_object_get_int(member(member(o, "hyperparameters"), "key_width")), 80);
     ck_assert_uint_eq(json_object_array_length(member(o, "unsupported")), 0);
     int64_t sum = 0;
+    int64_t bytes = 0;
     json_object_object_foreach(member(o, "tensors_by_type"), name, row) {
         ck_assert(*name);
         sum += json_object_get_int64(member(row, "n"));
+        bytes += json_object_get_int64(member(row, "bytes"));
     }
     ck_assert_int_eq(sum, json_object_get_int64(member(o, "n_tensors")));
     ck_assert_int_eq(sum, (int64_t)json_object_array_length(member(o, "tensors")));
-    ck_assert_int_eq(json_object_get_int64(member(member(o, "memory"), "weight_bytes")) % 32, 0);
+    ck_assert_int_eq(json_object_get_int64(member(member(o, "memory"), "weight_bytes")), bytes);
     ck_assert_str_eq(member_text(member(o, "metadata"), "general.architecture"), "llama");
     json_object_put(o);
 }
@@ -611,7 +613,7 @@ START_TEST(cut_files) {
     struct cw_err err;
     size_t len;
     char *bytes = cli_read_file(tail(), &len, &err);
-    const size_t lengths[] = {4, 8, 23, 24, 100, 3000, len / 2, len - 1};
+    const size_t lengths[] = {4, 8, 23, 24, 100, 3000, len / 2, len - 40};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         tmp_write(path, bytes, lengths[i]);
         driver_run(&d, "", "logits", "-m", path, "--tokens", "1", NULL);

@@ -93,7 +93,7 @@ static const struct {
     /* Scripts. */
     {"deepseek-v3", "ab\xe4\xbd\xa0\xe5\xa5\xbd" "c", "ab|\xe4\xbd\xa0\xe5\xa5\xbd|c"},
     {"deepseek-llm", "ab\xe4\xbd\xa0\xe5\xa5\xbd", "ab|\xe4\xbd\xa0\xe5\xa5\xbd"},
-    {"deepseek-llm", "a\xc3\xa9 \xd0\xb6", "a\xc3\xa9| \xd0\xb6"},
+    {"deepseek-llm", "a\xc3\xa9 \xd0\xb6", "a|\xc3\xa9| \xd0\xb6"}, /* :-~ has the letters too */
     {"qwen2", "e\xcc\x81", "e|\xcc\x81"},
     {"qwen35", "e\xcc\x81", "e\xcc\x81"},
     {"falcon", "a+b", "a|+|b"},

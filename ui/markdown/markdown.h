@@ -3,21 +3,22 @@
  * Markdown that is rendered while it is still being written.
  *
  * Text of one message goes in as it comes; lines for a given width come out. A line is settled as
- * soon as the construct it belongs to is closed: a line of a code block at its newline, a heading, a
- * list item or a paragraph when it ends, a table when it ends. Settled lines never change any more
- * (until the width does). What follows them is the unfinished rest, shown as it was written.
+ * soon as the construct it belongs to is closed: a line of a code block at its newline, a heading,
+ * a list item or a paragraph when it ends, a table when it ends. Settled lines never change any
+ * more (until the width does). What follows them is the unfinished rest, shown as it was written.
  *
  * The dialect is GitHub's, with these differences, all of them so that text can be shown for good
- * while the rest is unknown: reference definitions ("[a]: url") are text; a line, paragraph or table
- * of more than MD_LEAF_MAX bytes is plain text; containers nest to MD_DEPTH_MAX levels; cells beyond
- * the columns of a table's header are kept; a newline in a paragraph stays one, unless
+ * while the rest is unknown: reference definitions ("[a]: url") are text; a line, paragraph or
+ * table of more than MD_LEAF_MAX bytes is plain text; containers nest to MD_DEPTH_MAX levels; cells
+ * beyond the columns of a table's header are kept; a newline in a paragraph stays one, unless
  * md_options.join_lines asks otherwise.
  *
  * Bytes of the text pass through unchanged, control characters and invalid ones too: whoever draws
- * must make them harmless, as ui/cluster.h does. Time and memory are linear in the text, whatever it
- * is. Pure, main thread (the inline parser keeps tables of its own).
+ * must make them harmless, as ui/cluster.h does. Time and memory are linear in the text, whatever
+ * it is. Pure, main thread (the inline parser keeps tables of its own).
  *
- *     md_append, md_append, ...  md_finish      at any time:  md_layout, then md_line and the others
+ *     md_append, md_append, ...  md_finish      at any time:  md_layout, then md_line and the
+ * others
  */
 #ifndef UI_MARKDOWN_H
 #define UI_MARKDOWN_H
@@ -85,8 +86,8 @@ struct md_options {
     bool show_urls;  /* " (target)" after a link whose text is not its target */
 };
 
-/* A piece of a line, all of one role. `text` holds neither newline nor tab; it is the document's and
- * lives until the document changes. Columns between spans are blank. */
+/* A piece of a line, all of one role. `text` holds neither newline nor tab; it is the document's
+ * and lives until the document changes. Columns between spans are blank. */
 struct md_span {
     int col; /* where it begins; what stands before it may be drawn wider or narrower */
     enum md_role role;
@@ -99,8 +100,8 @@ struct md_span {
 struct md_line {
     const struct md_span *spans; /* valid until the next call */
     size_t n_spans;
-    size_t source;       /* offset in the message of what the line begins with */
-    size_t code_block;   /* 1 + its number when the line shows code; else 0 */
+    size_t source;     /* offset in the message of what the line begins with */
+    size_t code_block; /* 1 + its number when the line shows code; else 0 */
 };
 
 /* The text of a code block without frame and wraps, each line ended by a newline. Valid until the
@@ -122,8 +123,8 @@ void md_append(struct md *m, const char *text, size_t n);
  * document below. */
 void md_finish(struct md *m);
 
-/* Bring the lines up to date for `width` columns (at least 1). Needed after md_append, md_finish and
- * for another width; costs what is new, or everything for a new width. */
+/* Bring the lines up to date for `width` columns (at least 1). Needed after md_append, md_finish
+ * and for another width; costs what is new, or everything for a new width. */
 void md_layout(struct md *m, int width);
 size_t md_n_lines(const struct md *m);
 size_t md_n_settled(const struct md *m); /* lines [0, n) stay as they are at this width */

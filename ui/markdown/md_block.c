@@ -9,8 +9,8 @@
  * MD_LEAF_MAX bytes long. Hence linear time.
  *
  * A line longer than MD_LEAF_MAX is decided by its first MD_LEAF_MAX + 1 bytes, which make it text
- * and nothing else; the rest goes to the block at the end as it comes, so that no piece of a message
- * waits for a newline that may never come.
+ * and nothing else; the rest goes to the block at the end as it comes, so that no piece of a
+ * message waits for a newline that may never come.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,25 +21,21 @@
 enum { PROBE_BYTES = 256 };
 
 /* The place of what is added now. */
-static uint32_t here(const struct md *m)
-{
+static uint32_t here(const struct md *m) {
     return m->p.depth > 0 ? m->p.stack[m->p.depth - 1].place : 0;
 }
 
-static bool on_top(const struct md *m, enum md_container_kind kind)
-{
+static bool on_top(const struct md *m, enum md_container_kind kind) {
     return m->p.depth > 0 && m->p.stack[m->p.depth - 1].kind == kind;
 }
 
-static enum md_role base_role(const struct md *m)
-{
+static enum md_role base_role(const struct md *m) {
     return md_in_quote(m, here(m)) ? MD_QUOTE : MD_TEXT;
 }
 
 /* ---- The text of an open paragraph or table. ---- */
 
-static void clear_leaf(struct md *m)
-{
+static void clear_leaf(struct md *m) {
     m->p.leaf = (struct md_leaf){.kind = MD_LEAF_NONE};
     cw_buf_clear(&m->leaf_text);
     m->leaf_lines.n = 0;
@@ -47,8 +43,7 @@ static void clear_leaf(struct md *m)
     m->leaf_serial++;
 }
 
-static void keep_line(struct md *m, const char *s, size_t n, size_t source)
-{
+static void keep_line(struct md *m, const char *s, size_t n, size_t source) {
     if (m->leaf_lines.n > 0) {
         cw_buf_putc(&m->leaf_text, '\n');
     }
@@ -57,14 +52,12 @@ static void keep_line(struct md *m, const char *s, size_t n, size_t source)
     cw_buf_add(&m->leaf_text, s, n);
 }
 
-static size_t kept_end(const struct md *m, size_t i)
-{
+static size_t kept_end(const struct md *m, size_t i) {
     return i + 1 < m->leaf_lines.n ? m->leaf_lines.v[i + 1].begin - 1 : m->leaf_text.len;
 }
 
 /* The kept lines as they were written, into the last block. */
-static void add_kept(struct md *m, enum md_role role)
-{
+static void add_kept(struct md *m, enum md_role role) {
     for (size_t i = 0; i < m->leaf_lines.n; i++) {
         const struct md_source_line *line = &m->leaf_lines.v[i];
         if (i > 0) {
@@ -76,8 +69,7 @@ static void add_kept(struct md *m, enum md_role role)
 }
 
 /* More of a leaf whose lines are settled as they come. */
-static void grow(struct md *m, const char *s, size_t n, size_t source)
-{
+static void grow(struct md *m, const char *s, size_t n, size_t source) {
     enum md_role role = base_role(m);
     switch (m->p.leaf.kind) {
     case MD_LEAF_FENCED:
@@ -95,8 +87,7 @@ static void grow(struct md *m, const char *s, size_t n, size_t source)
 }
 
 /* A line of the open paragraph or table; `cut`: more of it will follow. */
-static void add_text_line(struct md *m, const char *s, size_t n, size_t source, bool cut)
-{
+static void add_text_line(struct md *m, const char *s, size_t n, size_t source, bool cut) {
     struct md_leaf *leaf = &m->p.leaf;
     if (!leaf->plain && !cut && m->leaf_text.len + 1 + n <= MD_LEAF_MAX) {
         keep_line(m, s, n, source);
@@ -119,8 +110,7 @@ static void add_text_line(struct md *m, const char *s, size_t n, size_t source, 
 }
 
 /* "[ ] " or "[x] " in front of an item's first paragraph becomes its mark. Returns its bytes. */
-static size_t take_task(struct md *m)
-{
+static size_t take_task(struct md *m) {
     const char *s = m->leaf_text.data;
     size_t n = m->leaf_text.len;
     if (!on_top(m, MD_IN_ITEM) || n < 3 || s[0] != '[' || s[2] != ']' ||
@@ -152,11 +142,10 @@ static size_t take_task(struct md *m)
 }
 
 /* The first n kept lines as a paragraph (level 0) or a heading. */
-static void settle_text(struct md *m, size_t n, int level)
-{
+static void settle_text(struct md *m, size_t n, int level) {
     size_t skip = level == 0 ? take_task(m) : 0;
     enum md_role role = level > 0 ? (enum md_role)(MD_HEADING1 + level - 1) : base_role(m);
-    md_block_begin(m, MD_BLOCK_FLOW, here(m), m->p.leaf.source);
+    md_block_begin(m, MD_BLOCK_FLOW, here(m), m->p.leaf.source)->item = (size_t)level;
     m->leaf_lines.v[0].begin += skip;
     m->leaf_lines.v[0].source += skip;
     md_add_inline(m, m->leaf_text.data, kept_end(m, n - 1), role, m->leaf_lines.v, n);
@@ -164,8 +153,7 @@ static void settle_text(struct md *m, size_t n, int level)
 }
 
 /* The last kept line turns out to be the header of a table. */
-static void begin_table(struct md *m)
-{
+static void begin_table(struct md *m) {
     size_t n = m->leaf_lines.n;
     struct md_source_line header = m->leaf_lines.v[n - 1];
     if (n > 1) {
@@ -189,8 +177,7 @@ struct colouring {
     size_t source;
 };
 
-static void colour(void *arg, enum md_role role, size_t begin, size_t end)
-{
+static void colour(void *arg, enum md_role role, size_t begin, size_t end) {
     const struct colouring *c = arg;
     if (end > begin) {
         md_add_run(c->m, c->begin + begin, role, 0, 0, c->source + begin);
@@ -198,8 +185,8 @@ static void colour(void *arg, enum md_role role, size_t begin, size_t end)
 }
 
 /* A line of the open code block, `blanks` of a tab in front. */
-static void add_code(struct md *m, int blanks, const char *s, size_t n, size_t source, bool coloured)
-{
+static void add_code(struct md *m, int blanks, const char *s, size_t n, size_t source,
+                     bool coloured) {
     md_block_begin(m, MD_BLOCK_CODE_LINE, here(m), source)->item = m->p.leaf.code;
     struct colouring c = {m, m->text.len, source};
     cw_buf_add(&m->text, "   ", (size_t)blanks);
@@ -215,34 +202,28 @@ static void add_code(struct md *m, int blanks, const char *s, size_t n, size_t s
     m->codes.v[m->p.leaf.code].end = m->text.len;
 }
 
-static void end_code_line(struct md *m)
-{
+static void end_code_line(struct md *m) {
     cw_buf_putc(&m->text, '\n');
     m->codes.v[m->p.leaf.code].end = m->text.len;
     m->growing = MD_NONE;
 }
 
 static void open_code(struct md *m, enum md_leaf_kind kind, const char *language, size_t n,
-                      size_t source)
-{
+                      size_t source) {
     md_block_begin(m, MD_BLOCK_CODE_TOP, here(m), source)->item = m->codes.n;
     MD_RESERVE(m->codes);
     m->codes.v[m->codes.n++] = (struct md_code){
         .begin = m->text.len, .end = m->text.len, .language = md_add_string(m, language, n)};
-    m->p.leaf = (struct md_leaf){.kind = kind,
-                                 .source = source,
-                                 .code = m->codes.n - 1,
-                                 .hl = cw_hl_begin(language, n)};
+    m->p.leaf = (struct md_leaf){
+        .kind = kind, .source = source, .code = m->codes.n - 1, .hl = cw_hl_begin(language, n)};
 }
 
-static void add_code_bottom(struct md *m)
-{
+static void add_code_bottom(struct md *m) {
     md_block_begin(m, MD_BLOCK_CODE_BOTTOM, here(m), m->source)->item = m->p.leaf.code;
 }
 
 /* An indented block keeps empty lines back: they belong to it only if code follows. */
-static void add_kept_code(struct md *m)
-{
+static void add_kept_code(struct md *m) {
     for (size_t i = 0; i < m->leaf_lines.n; i++) {
         const struct md_source_line *line = &m->leaf_lines.v[i];
         add_code(m, 0, m->leaf_text.data + line->begin, kept_end(m, i) - line->begin, line->source,
@@ -253,8 +234,7 @@ static void add_kept_code(struct md *m)
 
 /* ---- Opening and closing. ---- */
 
-static void close_leaf(struct md *m)
-{
+static void close_leaf(struct md *m) {
     struct md_leaf *leaf = &m->p.leaf;
     bool blank = false;
     switch (leaf->kind) {
@@ -284,8 +264,7 @@ static void close_leaf(struct md *m)
 }
 
 /* Close the leaf and all containers but the first `depth`. */
-static void unwind(struct md *m, int depth)
-{
+static void unwind(struct md *m, int depth) {
     close_leaf(m);
     for (; m->p.depth > depth; m->p.depth--) {
         uint32_t place = here(m);
@@ -296,8 +275,7 @@ static void unwind(struct md *m, int depth)
 }
 
 /* What comes now is neither text of the open leaf nor an item of the open list. */
-static void enter(struct md *m)
-{
+static void enter(struct md *m) {
     if (on_top(m, MD_IN_LIST)) {
         m->p.depth--;
     }
@@ -306,13 +284,11 @@ static void enter(struct md *m)
     }
 }
 
-static bool same_list(const struct md_container *list, const struct md_bullet *b)
-{
+static bool same_list(const struct md_container *list, const struct md_bullet *b) {
     return list->kind == MD_IN_LIST && list->ordered == b->ordered && list->delim == b->delim;
 }
 
-static void open_quote(struct md *m, struct md_cursor *c)
-{
+static void open_quote(struct md *m, struct md_cursor *c) {
     enter(m);
     md_skip_indent(c);
     md_skip_bytes(c, 1);
@@ -322,8 +298,7 @@ static void open_quote(struct md *m, struct md_cursor *c)
     m->p.depth++;
 }
 
-static void item_mark(const struct md *m, const struct md_container *list, char mark[16])
-{
+static void item_mark(const struct md *m, const struct md_container *list, char mark[16]) {
     static const char *const bullets[] = {"\xe2\x80\xa2", "\xe2\x97\xa6", "\xe2\x96\xaa"};
     if (list->ordered) {
         snprintf(mark, 16, "%u%c", (unsigned)list->number, list->delim);
@@ -336,8 +311,7 @@ static void item_mark(const struct md *m, const struct md_container *list, char 
     snprintf(mark, 16, "%s", bullets[level % 3]);
 }
 
-static void open_item(struct md *m, struct md_cursor *c, const struct md_bullet *b)
-{
+static void open_item(struct md *m, struct md_cursor *c, const struct md_bullet *b) {
     if (!on_top(m, MD_IN_LIST) || !same_list(&m->p.stack[m->p.depth - 1], b)) {
         enter(m);
         m->p.stack[m->p.depth] = (struct md_container){.kind = MD_IN_LIST,
@@ -371,8 +345,7 @@ static void open_item(struct md *m, struct md_cursor *c, const struct md_bullet 
 /* ---- A line. ---- */
 
 /* How many of the open containers go on in this line; the cursor ends behind their marks. */
-static int match_containers(const struct md *m, struct md_cursor *c)
-{
+static int match_containers(const struct md *m, struct md_cursor *c) {
     int i = 0;
     for (; i < m->p.depth; i++) {
         const struct md_container *in = &m->p.stack[i];
@@ -413,7 +386,7 @@ enum start_kind {
 
 struct start {
     enum start_kind kind;
-    int level; /* ATX, SETEXT: of the heading; FENCE: length; HTML: kind */
+    int level;         /* ATX, SETEXT: of the heading; FENCE: length; HTML: kind */
     size_t begin, end; /* ATX: of its text, from the first byte that is no blank */
     struct md_bullet bullet;
 };
@@ -421,8 +394,7 @@ struct start {
 /* What begins at the cursor, inside the first `depth` containers. In `paragraph`: the open one goes
  * on in this line. `lazy`: a paragraph is open. Of a `cut` line only the beginning is known. */
 static struct start find_start(const struct md *m, const struct md_cursor *c, int depth,
-                               bool paragraph, bool lazy, bool cut)
-{
+                               bool paragraph, bool lazy, bool cut) {
     struct start st = {START_NONE};
     const char *s = c->s + c->first;
     size_t n = c->n - c->first;
@@ -463,8 +435,7 @@ static struct start find_start(const struct md *m, const struct md_cursor *c, in
     return st;
 }
 
-static void add_html_line(struct md *m, const struct md_cursor *c, bool cut)
-{
+static void add_html_line(struct md *m, const struct md_cursor *c, bool cut) {
     md_block_begin(m, MD_BLOCK_FLOW, here(m), m->source + c->at);
     size_t at = c->at + (c->tab > 0);
     md_add_text(m, "   ", (size_t)c->tab, MD_HTML, 0, 0, m->source + c->at);
@@ -477,8 +448,7 @@ static void add_html_line(struct md *m, const struct md_cursor *c, bool cut)
     }
 }
 
-static void add_code_line(struct md *m, const struct md_cursor *c, bool cut)
-{
+static void add_code_line(struct md *m, const struct md_cursor *c, bool cut) {
     size_t at = c->at + (c->tab > 0);
     add_code(m, c->tab, c->s + at, c->n - at, m->source + at, !cut);
     if (cut) {
@@ -490,8 +460,7 @@ static void add_code_line(struct md *m, const struct md_cursor *c, bool cut)
 
 /* A line of an open leaf that takes all lines but the one that ends it. False: it ended before this
  * line, which is another's. */
-static bool take_verbatim(struct md *m, struct md_cursor *c, bool cut)
-{
+static bool take_verbatim(struct md *m, struct md_cursor *c, bool cut) {
     const struct md_leaf *leaf = &m->p.leaf;
     switch (leaf->kind) {
     case MD_LEAF_FENCED:
@@ -530,8 +499,7 @@ static bool take_verbatim(struct md *m, struct md_cursor *c, bool cut)
 }
 
 /* The block that begins here, which is none that holds others. */
-static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st, bool cut)
-{
+static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st, bool cut) {
     const char *s = c->s + c->first;
     size_t n = c->n - c->first;
     size_t source = m->source + c->first;
@@ -539,7 +507,7 @@ static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st,
     switch (st->kind) {
     case START_ATX: {
         struct md_source_line line = {0, source + st->begin};
-        md_block_begin(m, MD_BLOCK_FLOW, here(m), source);
+        md_block_begin(m, MD_BLOCK_FLOW, here(m), source)->item = (size_t)st->level;
         md_add_inline(m, s + st->begin, st->end - st->begin,
                       (enum md_role)(MD_HEADING1 + st->level - 1), &line, 1);
         md_block_end(m);
@@ -571,16 +539,14 @@ static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st,
     }
 }
 
-static void open_paragraph(struct md *m, const struct md_cursor *c, bool cut)
-{
+static void open_paragraph(struct md *m, const struct md_cursor *c, bool cut) {
     enter(m);
     m->p.leaf = (struct md_leaf){.kind = MD_LEAF_PARAGRAPH, .source = m->source + c->first};
     m->leaf_serial++;
     add_text_line(m, c->s + c->first, c->n - c->first, m->source + c->first, cut);
 }
 
-static bool is_table_start(const struct md *m, const struct md_cursor *c)
-{
+static bool is_table_start(const struct md *m, const struct md_cursor *c) {
     if (m->p.leaf.plain || c->indent > 3) {
         return false;
     }
@@ -591,8 +557,7 @@ static bool is_table_start(const struct md *m, const struct md_cursor *c)
 }
 
 /* A whole line, or with `cut` the beginning of one too long to be anything but text. */
-static void take_line(struct md *m, const char *s, size_t n, bool cut)
-{
+static void take_line(struct md *m, const char *s, size_t n, bool cut) {
     struct md_cursor c = {.s = s, .n = n};
     int matched = match_containers(m, &c);
     bool all = matched == m->p.depth;
@@ -651,8 +616,7 @@ static void take_line(struct md *m, const char *s, size_t n, bool cut)
     }
 }
 
-static void end_line(struct md *m)
-{
+static void end_line(struct md *m) {
     if (!m->p.long_line) {
         take_line(m, m->line.data != NULL ? m->line.data : "", m->line.len, false);
         m->source += m->line.len;
@@ -668,8 +632,7 @@ static void end_line(struct md *m)
 }
 
 /* More bytes of a line. */
-static void take_bytes(struct md *m, const char *s, size_t n)
-{
+static void take_bytes(struct md *m, const char *s, size_t n) {
     if (!m->p.long_line && m->line.len + n > MD_LEAF_MAX) {
         size_t head = MD_LEAF_MAX + 1 - m->line.len;
         cw_buf_add(&m->line, s, head);
@@ -690,8 +653,7 @@ static void take_bytes(struct md *m, const char *s, size_t n)
 
 /* Close the paragraph or table when what is there of the next line ends it for sure, so that a list
  * item does not wait for the whole next one. */
-static void close_early(struct md *m)
-{
+static void close_early(struct md *m) {
     enum md_leaf_kind kind = m->p.leaf.kind;
     if (m->p.long_line || (kind != MD_LEAF_PARAGRAPH && kind != MD_LEAF_TABLE)) {
         return;
@@ -710,8 +672,7 @@ static void close_early(struct md *m)
     }
 }
 
-void md_append(struct md *m, const char *text, size_t n)
-{
+void md_append(struct md *m, const char *text, size_t n) {
     if (n == 0) {
         return;
     }
@@ -753,8 +714,7 @@ void md_append(struct md *m, const char *text, size_t n)
     }
 }
 
-void md_finish(struct md *m)
-{
+void md_finish(struct md *m) {
     md_drop_tail(m);
     if (m->line.len > 0 || m->p.long_line) {
         end_line(m);
@@ -766,15 +726,13 @@ void md_finish(struct md *m)
 
 /* ---- The unfinished rest, for the time being. ---- */
 
-static void add_raw(struct md *m, const struct md_cursor *c, enum md_role role)
-{
+static void add_raw(struct md *m, const struct md_cursor *c, enum md_role role) {
     md_block_begin(m, MD_BLOCK_FLOW, here(m), m->source + c->first);
     md_add_text(m, c->s + c->first, c->n - c->first, role, 0, 0, m->source + c->first);
     md_block_end(m);
 }
 
-static void add_raw_leaf(struct md *m, const struct md_cursor *c)
-{
+static void add_raw_leaf(struct md *m, const struct md_cursor *c) {
     md_block_begin(m, MD_BLOCK_FLOW, here(m), m->p.leaf.source);
     m->tail_raw = m->blocks.n - 1;
     add_kept(m, MD_RAW);
@@ -786,8 +744,7 @@ static void add_raw_leaf(struct md *m, const struct md_cursor *c)
 }
 
 /* The beginning of a line outside of any leaf: its containers are shown where they are certain. */
-static void add_raw_start(struct md *m, struct md_cursor *c, int matched)
-{
+static void add_raw_start(struct md *m, struct md_cursor *c, int matched) {
     unwind(m, matched);
     for (;;) {
         struct start st = find_start(m, c, m->p.depth, false, false, false);
@@ -806,8 +763,7 @@ static void add_raw_start(struct md *m, struct md_cursor *c, int matched)
     }
 }
 
-static void add_raw_code(struct md *m, struct md_cursor *c, int matched)
-{
+static void add_raw_code(struct md *m, struct md_cursor *c, int matched) {
     bool fenced = m->p.leaf.kind == MD_LEAF_FENCED;
     bool inside = matched == m->p.depth && (fenced || c->indent > 3);
     if (inside && c->n > 0) {
@@ -830,8 +786,7 @@ static void add_raw_code(struct md *m, struct md_cursor *c, int matched)
     }
 }
 
-void md_build_tail(struct md *m)
-{
+void md_build_tail(struct md *m) {
     struct md_parser before = m->p;
     m->tail_mark = md_mark(m);
     m->tail_raw = MD_NONE;
@@ -868,8 +823,7 @@ void md_build_tail(struct md *m)
     m->growing = m->tail_growing;
 }
 
-void md_drop_tail(struct md *m)
-{
+void md_drop_tail(struct md *m) {
     if (!m->has_tail) {
         return;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rendered document: arrays that only grow, except that the unfinished rest at their ends can be
- * cut off again. Nothing here knows Markdown.
+ * The rendered document: arrays that only grow, except that the unfinished rest at their ends can
+ * be cut off again. Nothing here knows Markdown.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,7 @@
 #include "ui/cluster.h"
 #include "ui/markdown/md_internal.h"
 
-struct md *md_create(const struct md_options *options)
-{
+struct md *md_create(const struct md_options *options) {
     struct md *m = cw_calloc(1, sizeof *m);
     if (options != NULL) {
         m->options = *options;
@@ -19,8 +18,7 @@ struct md *md_create(const struct md_options *options)
     return m;
 }
 
-void md_destroy(struct md *m)
-{
+void md_destroy(struct md *m) {
     if (m == NULL) {
         return;
     }
@@ -41,13 +39,11 @@ void md_destroy(struct md *m)
     md_inline_free(m->inlines);
     free(m->lines.v);
     free(m->segments.v);
-    free(m->widths.v);
     free(m->spans.v);
     free(m);
 }
 
-struct md_mark md_mark(const struct md *m)
-{
+struct md_mark md_mark(const struct md *m) {
     return (struct md_mark){
         .text = m->text.len,
         .strings = m->strings.len,
@@ -63,8 +59,7 @@ struct md_mark md_mark(const struct md *m)
     };
 }
 
-void md_cut(struct md *m, const struct md_mark *mark)
-{
+void md_cut(struct md *m, const struct md_mark *mark) {
     m->text.len = mark->text;
     m->strings.len = mark->strings;
     m->blocks.n = mark->blocks;
@@ -79,8 +74,7 @@ void md_cut(struct md *m, const struct md_mark *mark)
 }
 
 /* The innermost place that holds both. Parents come before their children in the array. */
-static uint32_t common_place(const struct md *m, uint32_t a, uint32_t b)
-{
+static uint32_t common_place(const struct md *m, uint32_t a, uint32_t b) {
     while (a != b) {
         if (a > b) {
             a = m->places.v[a - 1].parent;
@@ -91,8 +85,7 @@ static uint32_t common_place(const struct md *m, uint32_t a, uint32_t b)
     return a;
 }
 
-static void push_block(struct md *m, enum md_block_kind kind, uint32_t place, size_t source)
-{
+static void push_block(struct md *m, enum md_block_kind kind, uint32_t place, size_t source) {
     MD_RESERVE(m->blocks);
     m->blocks.v[m->blocks.n++] = (struct md_block){
         .kind = kind,
@@ -105,8 +98,7 @@ static void push_block(struct md *m, enum md_block_kind kind, uint32_t place, si
 }
 
 struct md_block *md_block_begin(struct md *m, enum md_block_kind kind, uint32_t place,
-                                size_t source)
-{
+                                size_t source) {
     if (m->p.blank && m->blocks.n > 0) {
         uint32_t last = m->blocks.v[m->blocks.n - 1].place;
         push_block(m, MD_BLOCK_BLANK, common_place(m, last, place), source);
@@ -123,14 +115,12 @@ struct md_block *md_block_begin(struct md *m, enum md_block_kind kind, uint32_t 
     return &m->blocks.v[m->blocks.n - 1];
 }
 
-void md_block_end(struct md *m)
-{
+void md_block_end(struct md *m) {
     m->blocks.v[m->blocks.n - 1].end = m->text.len;
 }
 
 void md_add_run(struct md *m, size_t begin, enum md_role role, unsigned flags, uint32_t link,
-                size_t source)
-{
+                size_t source) {
     const struct md_block *block = &m->blocks.v[m->blocks.n - 1];
     if (source < block->source) {
         source = block->source;
@@ -154,16 +144,14 @@ void md_add_run(struct md *m, size_t begin, enum md_role role, unsigned flags, u
 }
 
 void md_add_text(struct md *m, const char *s, size_t n, enum md_role role, unsigned flags,
-                 uint32_t link, size_t source)
-{
+                 uint32_t link, size_t source) {
     if (n > 0) {
         md_add_run(m, m->text.len, role, flags, link, source);
         cw_buf_add(&m->text, s, n);
     }
 }
 
-uint32_t md_add_place(struct md *m, uint32_t parent, bool quote, const char *mark)
-{
+uint32_t md_add_place(struct md *m, uint32_t parent, bool quote, const char *mark) {
     MD_RESERVE(m->places);
     struct md_place *p = &m->places.v[m->places.n++];
     *p = (struct md_place){.parent = parent, .quote = quote, .first_block = MD_NONE};
@@ -175,8 +163,7 @@ uint32_t md_add_place(struct md *m, uint32_t parent, bool quote, const char *mar
     return (uint32_t)m->places.n;
 }
 
-bool md_in_quote(const struct md *m, uint32_t place)
-{
+bool md_in_quote(const struct md *m, uint32_t place) {
     for (; place != 0; place = m->places.v[place - 1].parent) {
         if (m->places.v[place - 1].quote) {
             return true;
@@ -185,16 +172,14 @@ bool md_in_quote(const struct md *m, uint32_t place)
     return false;
 }
 
-size_t md_add_string(struct md *m, const char *s, size_t n)
-{
+size_t md_add_string(struct md *m, const char *s, size_t n) {
     size_t at = m->strings.len;
     cw_buf_add(&m->strings, s, n);
     cw_buf_putc(&m->strings, '\0');
     return at;
 }
 
-uint32_t md_add_link(struct md *m, const char *url)
-{
+uint32_t md_add_link(struct md *m, const char *url) {
     size_t at = m->strings.len;
     if (!md_safe_url(url, strlen(url), &m->strings)) {
         m->strings.len = at;
@@ -206,18 +191,15 @@ uint32_t md_add_link(struct md *m, const char *url)
     return (uint32_t)m->links.n;
 }
 
-const char *md_link_url(const struct md *m, uint32_t link)
-{
+const char *md_link_url(const struct md *m, uint32_t link) {
     return link >= 1 && link <= m->links.n ? m->strings.data + m->links.v[link - 1] : "";
 }
 
-size_t md_n_code_blocks(const struct md *m)
-{
+size_t md_n_code_blocks(const struct md *m) {
     return m->codes.n;
 }
 
-bool md_code_block(const struct md *m, size_t i, struct md_code_block *out)
-{
+bool md_code_block(const struct md *m, size_t i, struct md_code_block *out) {
     if (i >= m->codes.n) {
         return false;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inline content of one leaf, by cmark-gfm: emphasis, code spans, links, escapes, entities, as GitHub
- * defines them. It sees no block structure, that is md_block.c's; so nothing in the text can be taken
- * for a definition or a list and vanish. Web addresses in plain text are a syntax extension of our
- * own, which does with public calls what the library's does, since that one reads outside its buffer
- * in the versions in use.
+ * Inline content of one leaf, by cmark-gfm: emphasis, code spans, links, escapes, entities, as
+ * GitHub defines them. It sees no block structure, that is md_block.c's; so nothing in the text can
+ * be taken for a definition or a list and vanish. Web addresses in plain text are a syntax
+ * extension of our own, which does with public calls what the library's does, since that one reads
+ * outside its buffer in the versions in use.
  *
  * The parser is quadratic in some marks, so leaves with very many are plain text.
  */
@@ -34,15 +34,15 @@ struct md_inline {
 /* ---- The parser. ---- */
 
 static cmark_node *match_web(cmark_syntax_extension *ext, cmark_parser *parser, cmark_node *parent,
-                             unsigned char c, cmark_inline_parser *at)
-{
+                             unsigned char c, cmark_inline_parser *at) {
     (void)parser;
     (void)parent;
     (void)c;
     const struct md_inline *in = cmark_syntax_extension_get_private(ext);
     size_t begin = (size_t)cmark_inline_parser_get_offset(at);
     size_t len = begin < in->n ? md_autolink(in->s, in->n, begin) : 0;
-    if (len == 0 || cmark_inline_parser_in_bracket(at, 0) || cmark_inline_parser_in_bracket(at, 1)) {
+    if (len == 0 || cmark_inline_parser_in_bracket(at, 0) ||
+        cmark_inline_parser_in_bracket(at, 1)) {
         return NULL;
     }
     struct cw_buf url = {0};
@@ -59,8 +59,7 @@ static cmark_node *match_web(cmark_syntax_extension *ext, cmark_parser *parser, 
     return link;
 }
 
-static struct md_inline *inline_create(void)
-{
+static struct md_inline *inline_create(void) {
     struct md_inline *in = cw_calloc(1, sizeof *in);
     cmark_gfm_core_extensions_ensure_registered();
     in->parser = cmark_parser_new(CMARK_OPT_DEFAULT);
@@ -81,8 +80,7 @@ static struct md_inline *inline_create(void)
     return in;
 }
 
-void md_inline_free(struct md_inline *in)
-{
+void md_inline_free(struct md_inline *in) {
     if (in != NULL) {
         cmark_parser_free(in->parser);
         cmark_syntax_extension_free(cmark_get_default_mem_allocator(), in->web);
@@ -91,8 +89,7 @@ void md_inline_free(struct md_inline *in)
 }
 
 /* The tree of s[0..n), which is terminated and holds no NUL. */
-static cmark_node *parse(struct md_inline *in, const char *s, size_t n)
-{
+static cmark_node *parse(struct md_inline *in, const char *s, size_t n) {
     in->s = s;
     in->n = n;
     cmark_node *root = cmark_node_new(CMARK_NODE_PARAGRAPH);
@@ -112,13 +109,12 @@ struct walk {
     size_t n_lines;
     size_t line; /* of the last node that had a position */
     enum md_role role;
-    int strong, emph, strike, image, link;
+    int strong, emph, strike, image; /* how many of each are open */
     uint32_t target, image_target;
     size_t link_begin; /* of its text in md.text */
 };
 
-static size_t source_of(struct walk *w, cmark_node *node)
-{
+static size_t source_of(struct walk *w, cmark_node *node) {
     int line = cmark_node_get_start_line(node);
     int col = cmark_node_get_start_column(node);
     if (line >= 0 && (size_t)line < w->n_lines && (size_t)line >= w->line) {
@@ -127,28 +123,25 @@ static size_t source_of(struct walk *w, cmark_node *node)
     return w->lines[w->line].source + (col > 0 ? (size_t)col : 0);
 }
 
-static void add(struct walk *w, const char *s, size_t n, enum md_role role, size_t source)
-{
-    unsigned flags = (w->strong > 0 ? (unsigned)MD_STRONG : 0) | (w->emph > 0 ? (unsigned)MD_EMPH : 0) |
+static void add(struct walk *w, const char *s, size_t n, enum md_role role, size_t source) {
+    unsigned flags = (w->strong > 0 ? (unsigned)MD_STRONG : 0) |
+                     (w->emph > 0 ? (unsigned)MD_EMPH : 0) |
                      (w->strike > 0 ? (unsigned)MD_STRIKE : 0);
-    md_add_text(w->m, s, n, role, flags, w->image > 0 ? w->image_target : w->target, source);
+    md_add_text(w->m, s, n, role, flags, w->target != 0 ? w->target : w->image_target, source);
 }
 
-static bool is_heading(enum md_role role)
-{
+static bool is_heading(enum md_role role) {
     return role >= MD_HEADING1 && role <= MD_HEADING6;
 }
 
-static enum md_role text_role(const struct walk *w)
-{
+static enum md_role text_role(const struct walk *w) {
     if (w->image > 0) {
         return MD_IMAGE;
     }
-    return w->link > 0 && !is_heading(w->role) ? MD_LINK : w->role;
+    return w->target != 0 && !is_heading(w->role) ? MD_LINK : w->role;
 }
 
-static bool is_br(const char *s)
-{
+static bool is_br(const char *s) {
     if (strncasecmp(s, "<br", 3) != 0) {
         return false;
     }
@@ -158,15 +151,13 @@ static bool is_br(const char *s)
     return strcmp(s, ">") == 0;
 }
 
-static void add_break(struct walk *w, bool hard)
-{
+static void add_break(struct walk *w, bool hard) {
     size_t source = w->line + 1 < w->n_lines ? w->lines[w->line + 1].source : 0;
     bool joins = !hard && w->m->options.join_lines;
     add(w, joins ? " " : "\n", 1, text_role(w), source > 0 ? source - 1 : 0);
 }
 
-static void leave_link(struct walk *w, cmark_node *node)
-{
+static void leave_link(struct walk *w, cmark_node *node) {
     const char *url = cmark_node_get_url(node);
     size_t n = strlen(url);
     size_t len = w->m->text.len - w->link_begin;
@@ -176,12 +167,10 @@ static void leave_link(struct walk *w, cmark_node *node)
         add(w, url, n, MD_LINK_URL, 0);
         add(w, ")", 1, MD_LINK_URL, 0);
     }
-    w->link--;
     w->target = 0;
 }
 
-static void leave_image(struct walk *w, cmark_node *node)
-{
+static void leave_image(struct walk *w, cmark_node *node) {
     if (cmark_node_first_child(node) == NULL) { /* no alternative text: its name at least */
         const char *url = cmark_node_get_url(node);
         add(w, url, strlen(url), MD_IMAGE, 0);
@@ -191,8 +180,7 @@ static void leave_image(struct walk *w, cmark_node *node)
     }
 }
 
-static void visit(struct walk *w, cmark_node *node, bool enter, cmark_node_type strike)
-{
+static void visit(struct walk *w, cmark_node *node, bool enter) {
     cmark_node_type type = cmark_node_get_type(node);
     int step = enter ? 1 : -1;
     if (type == CMARK_NODE_TEXT) {
@@ -215,10 +203,7 @@ static void visit(struct walk *w, cmark_node *node, bool enter, cmark_node_type 
         w->strong += step;
     } else if (type == CMARK_NODE_EMPH) {
         w->emph += step;
-    } else if (type == strike) {
-        w->strike += step;
     } else if (type == CMARK_NODE_LINK && enter) {
-        w->link++;
         w->target = md_add_link(w->m, cmark_node_get_url(node));
         w->link_begin = w->m->text.len;
     } else if (type == CMARK_NODE_LINK) {
@@ -229,6 +214,8 @@ static void visit(struct walk *w, cmark_node *node, bool enter, cmark_node_type 
         }
     } else if (type == CMARK_NODE_IMAGE) {
         leave_image(w, node);
+    } else if (strcmp(cmark_node_get_type_string(node), "strikethrough") == 0) {
+        w->strike += step; /* an extension's type has no number of its own in the headers */
     }
 }
 
@@ -236,11 +223,10 @@ static void visit(struct walk *w, cmark_node *node, bool enter, cmark_node_type 
 
 enum effort { EFFORT_NONE, EFFORT_PARSE, EFFORT_TOO_MUCH };
 
-static enum effort effort_of(const char *s, size_t n)
-{
-    static const bool marks[256] = {['*'] = true, ['_'] = true, ['~'] = true, ['['] = true,
-                                    [']'] = true, ['<'] = true, ['&'] = true, ['\\'] = true,
-                                    ['`'] = true, [':'] = true, ['w'] = true, ['W'] = true};
+static enum effort effort_of(const char *s, size_t n) {
+    static const bool marks[256] = {
+        ['*'] = true, ['_'] = true,  ['~'] = true, ['['] = true, [']'] = true, ['<'] = true,
+        ['&'] = true, ['\\'] = true, ['`'] = true, [':'] = true, ['w'] = true, ['W'] = true};
     size_t n_marks = 0, n_odd = 0;
     bool address = false;
     for (size_t i = 0; i < n; i++) {
@@ -252,7 +238,8 @@ static enum effort effort_of(const char *s, size_t n)
             continue;
         }
         if (c == ':' || c == 'w' || c == 'W') {
-            address = address || (c == ':' ? n - i > 2 && s[i + 1] == '/' : n - i > 3 && s[i + 3] == '.');
+            address =
+                address || (c == ':' ? n - i > 2 && s[i + 1] == '/' : n - i > 3 && s[i + 3] == '.');
             continue;
         }
         n_marks++;
@@ -266,8 +253,7 @@ static enum effort effort_of(const char *s, size_t n)
 
 /* Lines as they are; `trimmed`: without the blanks at their ends, as the parser would do it. */
 static void add_lines(struct md *m, const char *s, size_t n, enum md_role role,
-                      const struct md_source_line *lines, size_t n_lines, bool trimmed)
-{
+                      const struct md_source_line *lines, size_t n_lines, bool trimmed) {
     for (size_t i = 0; i < n_lines; i++) {
         size_t begin = lines[i].begin;
         size_t end = i + 1 < n_lines ? lines[i + 1].begin - 1 : n;
@@ -287,8 +273,7 @@ static void add_lines(struct md *m, const char *s, size_t n, enum md_role role,
 }
 
 void md_add_inline(struct md *m, const char *s, size_t n, enum md_role role,
-                   const struct md_source_line *lines, size_t n_lines)
-{
+                   const struct md_source_line *lines, size_t n_lines) {
     size_t begin = lines[0].begin;
     enum effort effort = effort_of(s + begin, n - begin);
     if (effort != EFFORT_PARSE) {
@@ -298,16 +283,13 @@ void md_add_inline(struct md *m, const char *s, size_t n, enum md_role role,
     if (m->inlines == NULL) {
         m->inlines = inline_create();
     }
-    cmark_node_type strike = (cmark_node_type)0;
-    static cmark_syntax_extension *strike_ext;
-    (void)strike_ext;
     char *copy = cw_strndup(s + begin, n - begin);
     cmark_node *root = parse(m->inlines, copy, n - begin);
     struct walk w = {.m = m, .lines = lines, .n_lines = n_lines, .role = role};
     cmark_iter *iter = cmark_iter_new(root);
     cmark_event_type event;
     while ((event = cmark_iter_next(iter)) != CMARK_EVENT_DONE) {
-        visit(&w, cmark_iter_get_node(iter), event == CMARK_EVENT_ENTER, strike);
+        visit(&w, cmark_iter_get_node(iter), event == CMARK_EVENT_ENTER);
     }
     cmark_iter_free(iter);
     cmark_node_free(root);

@@ -56,7 +56,7 @@ struct md_block {
     size_t begin, end; /* of md.text */
     size_t run;        /* the first of its runs; they end where the next block's begin */
     size_t source;     /* offset in the message */
-    size_t item;       /* CODE_*: number of the code block; TABLE: of the table */
+    size_t item;       /* CODE_*, TABLE: its number; FLOW: level of a heading, or 0 */
 };
 
 struct md_run {
@@ -113,12 +113,12 @@ enum md_container_kind { MD_IN_QUOTE, MD_IN_LIST, MD_IN_ITEM };
 
 struct md_container {
     enum md_container_kind kind;
-    bool ordered;     /* LIST */
-    char delim;       /* LIST: the bullet, or what follows the number */
-    bool has_child;   /* ITEM */
-    int indent;       /* ITEM: columns its content is indented by */
-    uint32_t number;  /* LIST: of the next item */
-    uint32_t place;   /* QUOTE, ITEM: as in md_block; LIST: that of what it stands in */
+    bool ordered;    /* LIST */
+    char delim;      /* LIST: the bullet, or what follows the number */
+    bool has_child;  /* ITEM */
+    int indent;      /* ITEM: columns its content is indented by */
+    uint32_t number; /* LIST: of the next item */
+    uint32_t place;  /* QUOTE, ITEM: as in md_block; LIST: that of what it stands in */
 };
 
 enum md_leaf_kind {
@@ -132,13 +132,13 @@ enum md_leaf_kind {
 
 struct md_leaf {
     enum md_leaf_kind kind;
-    bool plain;   /* PARAGRAPH, TABLE: too long; its lines are settled as they come */
-    int html;     /* HTML: which of the seven kinds */
-    char fence;   /* FENCED: ` or ~ */
-    int n_fence;  /* how many of it */
-    int indent;   /* columns the fence was indented by */
+    bool plain;    /* PARAGRAPH, TABLE: too long; its lines are settled as they come */
+    int html;      /* HTML: which of the seven kinds */
+    char fence;    /* FENCED: ` or ~ */
+    int n_fence;   /* how many of it */
+    int indent;    /* columns the fence was indented by */
     size_t source; /* offset of its first line */
-    size_t code;  /* FENCED, INDENTED: number of the code block */
+    size_t code;   /* FENCED, INDENTED: number of the code block */
     struct cw_hl hl;
 };
 
@@ -157,16 +157,29 @@ struct md_source_line {
 
 /* ---- The lines of one width. ---- */
 
+enum md_vline_kind {
+    MD_V_TEXT,  /* [begin, end) of md.text */
+    MD_V_MARK,  /* bytes [from, to) of the mark of place `begin`, where margins are too narrow */
+    MD_V_TABLE, /* [begin, end) of md.segments, one a column */
+    MD_V_TABLE_RULE, /* the same */
+    MD_V_BLANK,
+    MD_V_RULE,
+    MD_V_CODE_TOP,
+    MD_V_CODE_BOTTOM,
+};
+
 struct md_vline {
     size_t block;
-    size_t begin, end; /* of md.text; TABLE: of md.segments */
-    uint8_t kind;      /* enum md_vline_kind */
+    size_t begin, end;
+    uint8_t kind; /* enum md_vline_kind */
+    uint8_t from, to;
 };
 
 /* A piece of a cell in a line. */
 struct md_segment {
     size_t begin, end; /* of md.text */
-    int col;           /* within the table */
+    int col, width;    /* of the column, within the table */
+    int pad;           /* blanks before the text */
 };
 
 struct md {
@@ -187,31 +200,33 @@ struct md {
     struct md_parser p;
     struct cw_buf leaf_text; /* of an open paragraph or table, containers stripped */
     MD_LIST(struct md_source_line) leaf_lines;
-    struct cw_buf line;   /* the line that has no newline yet */
-    size_t source;        /* offset in the message of its first byte, or of what comes next of a
-                             long one */
-    bool after_cr;        /* a newline now belongs to the carriage return before it */
-    size_t leaf_serial;   /* changes with every leaf */
-    size_t growing;       /* the block at the end that gets more text, or MD_NONE */
+    struct cw_buf line; /* the line that has no newline yet */
+    size_t source;      /* offset in the message of its first byte, or of what comes next of a
+                           long one */
+    bool after_cr;      /* a newline now belongs to the carriage return before it */
+    size_t leaf_serial; /* changes with every leaf */
+    size_t growing;     /* the block at the end that gets more text, or MD_NONE */
     struct md_inline *inlines; /* the inline parser, once needed */
 
     bool has_tail; /* the unfinished rest stands at the end of the arrays */
     struct md_mark tail_mark;
-    size_t tail_raw;    /* the block of the open leaf in it, or MD_NONE */
+    size_t tail_raw; /* the block of the open leaf in it, or MD_NONE */
     size_t tail_growing;
 
     int width; /* of the lines; 0: none */
     MD_LIST(struct md_vline) lines;
     MD_LIST(struct md_segment) segments;
-    size_t n_settled;        /* lines */
+    size_t n_settled; /* lines */
     size_t settled_segments;
     size_t laid_block;       /* the block to go on with, */
-    size_t laid_begin;       /* and where in it (growing blocks) */
-    bool laid_inside;        /* laid_begin counts: the block was begun */
-    size_t raw_serial;       /* lines kept of the open leaf: whose, */
-    size_t raw_first, raw_n; /* which, */
-    size_t raw_next;         /* and where the text goes on, relative to the block */
-    MD_LIST(int) widths;     /* of the columns of table `widths_table` */
+    bool laid_inside;        /* if it is growing and was begun, */
+    size_t laid_begin;       /* from where in it */
+    struct {                 /* lines of the open leaf that need not be made again: */
+        size_t serial;       /* whose, */
+        size_t block, begin; /* shown how, */
+        size_t first, n;     /* where in `lines`, */
+        size_t next;         /* and where in md.text it goes on */
+    } raw;
 
     MD_LIST(struct md_span) spans; /* of the line asked for last */
 };

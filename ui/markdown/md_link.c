@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Targets of links. The text comes from a language model that may have read anything, and a terminal
- * hands what is clicked to the desktop; so only schemes that open a page or a letter pass, and only
- * as printable ASCII, so that a target can never end its escape sequence early.
+ * Targets of links. The text comes from a language model that may have read anything, and a
+ * terminal hands what is clicked to the desktop; so only schemes that open a page or a letter pass,
+ * and only as printable ASCII, so that a target can never end its escape sequence early.
  */
 #include <string.h>
 #include <strings.h>
@@ -11,19 +11,16 @@
 
 enum { MAX_URL = 2048 }; /* terminals refuse longer ones */
 
-static bool starts(const char *s, size_t n, const char *prefix)
-{
+static bool starts(const char *s, size_t n, const char *prefix) {
     size_t len = strlen(prefix);
     return n >= len && strncasecmp(s, prefix, len) == 0;
 }
 
-static bool is_alnum(unsigned char c)
-{
+static bool is_alnum(unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-bool md_safe_url(const char *url, size_t n, struct cw_buf *out)
-{
+bool md_safe_url(const char *url, size_t n, struct cw_buf *out) {
     static const char hex[] = "0123456789ABCDEF";
     size_t host;
     if (starts(url, n, "http://")) {
@@ -56,10 +53,9 @@ bool md_safe_url(const char *url, size_t n, struct cw_buf *out)
     return out->len - begin <= MAX_URL;
 }
 
-/* The end of the host name that begins at s[at], or 0: letters, digits and marks between full stops,
- * no '_' in the last two parts; `dotted`: two parts at least. */
-static size_t host_end(const char *s, size_t n, size_t at, bool dotted)
-{
+/* The end of the host name that begins at s[at], or 0: letters, digits and marks between full
+ * stops, no '_' in the last two parts; `dotted`: two parts at least. */
+static size_t host_end(const char *s, size_t n, size_t at, bool dotted) {
     size_t i = at;
     int dots = 0;
     bool mark = false, mark_before = false; /* a '_' in the last part, in the one before */
@@ -79,8 +75,7 @@ static size_t host_end(const char *s, size_t n, size_t at, bool dotted)
 }
 
 /* Punctuation that ends a sentence rather than an address is not part of it. */
-static size_t trim_end(const char *s, size_t begin, size_t end)
-{
+static size_t trim_end(const char *s, size_t begin, size_t end) {
     size_t open = 0, close = 0;
     for (size_t i = begin; i < end; i++) {
         open += s[i] == '(';
@@ -107,8 +102,7 @@ static size_t trim_end(const char *s, size_t begin, size_t end)
     return end;
 }
 
-size_t md_autolink(const char *s, size_t n, size_t at)
-{
+size_t md_autolink(const char *s, size_t n, size_t at) {
     unsigned char before = at > 0 ? (unsigned char)s[at - 1] : ' ';
     size_t host;
     bool www = false;

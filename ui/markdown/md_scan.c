@@ -8,23 +8,19 @@
 #include <string.h>
 #include <strings.h>
 
-static bool is_space(char c)
-{
+static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\v' || c == '\f';
 }
 
-static bool is_alpha(char c)
-{
+static bool is_alpha(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_digit(char c)
-{
+static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-void md_look(struct md_cursor *c)
-{
+void md_look(struct md_cursor *c) {
     size_t i = c->at;
     int col = c->col;
     int tab = c->tab;
@@ -44,8 +40,7 @@ void md_look(struct md_cursor *c)
     c->blank = i == c->n;
 }
 
-void md_skip_columns(struct md_cursor *c, int columns)
-{
+void md_skip_columns(struct md_cursor *c, int columns) {
     while (columns > 0 && c->at < c->n) {
         if (c->s[c->at] == '\t') {
             int left = c->tab > 0 ? c->tab : 4 - c->col % 4;
@@ -64,23 +59,20 @@ void md_skip_columns(struct md_cursor *c, int columns)
     }
 }
 
-void md_skip_indent(struct md_cursor *c)
-{
+void md_skip_indent(struct md_cursor *c) {
     c->at = c->first;
     c->col += c->indent;
     c->tab = 0;
     c->indent = 0;
 }
 
-void md_skip_bytes(struct md_cursor *c, size_t n)
-{
+void md_skip_bytes(struct md_cursor *c, size_t n) {
     c->at += n;
     c->col += (int)n;
     c->tab = 0;
 }
 
-bool md_is_rule(const char *s, size_t n)
-{
+bool md_is_rule(const char *s, size_t n) {
     if (n == 0 || (s[0] != '*' && s[0] != '-' && s[0] != '_')) {
         return false;
     }
@@ -95,8 +87,7 @@ bool md_is_rule(const char *s, size_t n)
     return count >= 3;
 }
 
-int md_setext_level(const char *s, size_t n)
-{
+int md_setext_level(const char *s, size_t n) {
     size_t i = 0;
     while (i < n && (s[i] == '=' || s[i] == '-') && s[i] == s[0]) {
         i++;
@@ -110,8 +101,7 @@ int md_setext_level(const char *s, size_t n)
     return i < n ? 0 : s[0] == '=' ? 1 : 2;
 }
 
-int md_atx(const char *s, size_t n, size_t *begin, size_t *end)
-{
+int md_atx(const char *s, size_t n, size_t *begin, size_t *end) {
     size_t level = 0;
     while (level < n && level < 7 && s[level] == '#') {
         level++;
@@ -142,8 +132,7 @@ int md_atx(const char *s, size_t n, size_t *begin, size_t *end)
     return (int)level;
 }
 
-int md_fence_open(const char *s, size_t n)
-{
+int md_fence_open(const char *s, size_t n) {
     if (n < 3 || (s[0] != '`' && s[0] != '~')) {
         return 0;
     }
@@ -157,8 +146,7 @@ int md_fence_open(const char *s, size_t n)
     return (int)len;
 }
 
-bool md_fence_close(const char *s, size_t n, char fence, int n_fence)
-{
+bool md_fence_close(const char *s, size_t n, char fence, int n_fence) {
     size_t i = 0;
     while (i < n && s[i] == fence) {
         i++;
@@ -172,8 +160,7 @@ bool md_fence_close(const char *s, size_t n, char fence, int n_fence)
     return i == n;
 }
 
-const char *md_info_word(const char *s, size_t n, size_t *len)
-{
+const char *md_info_word(const char *s, size_t n, size_t *len) {
     size_t begin = 0;
     while (begin < n && is_space(s[begin])) {
         begin++;
@@ -186,8 +173,7 @@ const char *md_info_word(const char *s, size_t n, size_t *len)
     return s + begin;
 }
 
-bool md_list_marker(const char *s, size_t n, struct md_bullet *out)
-{
+bool md_list_marker(const char *s, size_t n, struct md_bullet *out) {
     *out = (struct md_bullet){.bytes = 1};
     if (n == 0) {
         return false;
@@ -220,26 +206,24 @@ bool md_list_marker(const char *s, size_t n, struct md_bullet *out)
 
 /* ---- HTML blocks. ---- */
 
-static bool has_prefix(const char *s, size_t n, const char *prefix)
-{
+static bool has_prefix(const char *s, size_t n, const char *prefix) {
     size_t len = strlen(prefix);
     return n >= len && strncasecmp(s, prefix, len) == 0;
 }
 
 /* Block level names of kind 6, sorted. */
 static const char *const block_names[] = {
-    "address",  "article",    "aside",  "base",     "basefont", "blockquote", "body",     "caption",
-    "center",   "col",        "colgroup", "dd",     "details",  "dialog",     "dir",      "div",
-    "dl",       "dt",         "fieldset", "figcaption", "figure", "footer",   "form",     "frame",
-    "frameset", "h1",         "h2",     "h3",       "h4",       "h5",         "h6",       "head",
-    "header",   "hr",         "html",   "iframe",   "legend",   "li",         "link",     "main",
-    "menu",     "menuitem",   "nav",    "noframes", "ol",       "optgroup",   "option",   "p",
-    "param",    "section",    "source", "summary",  "table",    "tbody",      "td",       "tfoot",
-    "th",       "thead",      "title",  "tr",       "track",    "ul",
+    "address",  "article",  "aside",    "base",       "basefont", "blockquote", "body",   "caption",
+    "center",   "col",      "colgroup", "dd",         "details",  "dialog",     "dir",    "div",
+    "dl",       "dt",       "fieldset", "figcaption", "figure",   "footer",     "form",   "frame",
+    "frameset", "h1",       "h2",       "h3",         "h4",       "h5",         "h6",     "head",
+    "header",   "hr",       "html",     "iframe",     "legend",   "li",         "link",   "main",
+    "menu",     "menuitem", "nav",      "noframes",   "ol",       "optgroup",   "option", "p",
+    "param",    "section",  "source",   "summary",    "table",    "tbody",      "td",     "tfoot",
+    "th",       "thead",    "title",    "tr",         "track",    "ul",
 };
 
-static bool is_block_name(const char *s, size_t n)
-{
+static bool is_block_name(const char *s, size_t n) {
     size_t lo = 0, hi = sizeof block_names / sizeof block_names[0];
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -259,8 +243,7 @@ static bool is_block_name(const char *s, size_t n)
     return false;
 }
 
-static size_t tag_name(const char *s, size_t n)
-{
+static size_t tag_name(const char *s, size_t n) {
     size_t i = 0;
     if (n > 0 && is_alpha(s[0])) {
         while (i < n && (is_alpha(s[i]) || is_digit(s[i]) || s[i] == '-')) {
@@ -270,8 +253,7 @@ static size_t tag_name(const char *s, size_t n)
     return i;
 }
 
-static size_t skip_spaces(const char *s, size_t n, size_t i)
-{
+static size_t skip_spaces(const char *s, size_t n, size_t i) {
     while (i < n && is_space(s[i])) {
         i++;
     }
@@ -279,8 +261,7 @@ static size_t skip_spaces(const char *s, size_t n, size_t i)
 }
 
 /* The end of an attribute's value that begins at s[i], or 0. */
-static size_t attribute_value(const char *s, size_t n, size_t i)
-{
+static size_t attribute_value(const char *s, size_t n, size_t i) {
     if (i == n) {
         return 0;
     }
@@ -296,8 +277,7 @@ static size_t attribute_value(const char *s, size_t n, size_t i)
 }
 
 /* The bytes of a whole opening or closing tag, or 0. */
-static size_t whole_tag(const char *s, size_t n)
-{
+static size_t whole_tag(const char *s, size_t n) {
     bool closing = n > 1 && s[1] == '/';
     size_t i = closing ? 2 : 1;
     if (i >= n) {
@@ -336,8 +316,7 @@ static size_t whole_tag(const char *s, size_t n)
     }
 }
 
-int md_html_open(const char *s, size_t n, bool in_paragraph)
-{
+int md_html_open(const char *s, size_t n, bool in_paragraph) {
     static const char *const literal[] = {"<script", "<pre", "<style"};
     if (n < 2 || s[0] != '<') {
         return 0;
@@ -377,8 +356,7 @@ int md_html_open(const char *s, size_t n, bool in_paragraph)
     return 0;
 }
 
-static bool contains(const char *s, size_t n, const char *what)
-{
+static bool contains(const char *s, size_t n, const char *what) {
     size_t len = strlen(what);
     for (size_t i = 0; i + len <= n; i++) {
         if (strncasecmp(s + i, what, len) == 0) {
@@ -388,11 +366,11 @@ static bool contains(const char *s, size_t n, const char *what)
     return false;
 }
 
-bool md_html_close(const char *s, size_t n, int kind)
-{
+bool md_html_close(const char *s, size_t n, int kind) {
     switch (kind) {
     case 1:
-        return contains(s, n, "</script>") || contains(s, n, "</pre>") || contains(s, n, "</style>");
+        return contains(s, n, "</script>") || contains(s, n, "</pre>") ||
+               contains(s, n, "</style>");
     case 2:
         return contains(s, n, "-->");
     case 3:

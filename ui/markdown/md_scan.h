@@ -53,6 +53,7 @@ bool md_list_marker(const char *s, size_t n, struct md_bullet *out);
 
 /* Kinds 1 to 7 of HTML blocks; 0: none. */
 int md_html_open(const char *s, size_t n, bool in_paragraph);
-bool md_html_close(const char *s, size_t n, int kind); /* kinds 1 to 5; 6 and 7 end at an empty line */
+bool md_html_close(const char *s, size_t n,
+                   int kind); /* kinds 1 to 5; 6 and 7 end at an empty line */
 
 #endif

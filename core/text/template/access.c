@@ -95,11 +95,6 @@ static bool index_of(struct cw_jval key, size_t n, size_t *index) {
     return i >= 0 && i < (int64_t)n;
 }
 
-static size_t count_chars(struct cw_jrender *r, const struct cw_jstr *s) {
-    cw_jcharge_bytes(r, s->len);
-    return cw_jstr_chars(s);
-}
-
 static bool find_item(struct cw_jrender *r, struct cw_jval object, struct cw_jval key,
                       struct cw_jval *out) {
     if (object.kind == CW_J_DICT) {
@@ -132,7 +127,7 @@ static bool find_item(struct cw_jrender *r, struct cw_jval object, struct cw_jva
         *out = cw_jint(object.range->start + object.range->step * (int64_t)i);
         return true;
     case CW_J_STRING:
-        if (!index_of(key, count_chars(r, object.s), &i)) {
+        if (!index_of(key, cw_jcount_chars(r, object.s), &i)) {
             return false;
         }
         size_t begin = cw_jstr_char_at(object.s, i);
@@ -195,7 +190,7 @@ static int64_t slice_part(struct cw_jrender *r, struct cw_jval v, int64_t n, int
 
 static struct cw_jval slice_string(struct cw_jrender *r, const struct cw_jstr *s, int64_t start,
                                    int64_t step, int64_t n) {
-    size_t chars = count_chars(r, s);
+    size_t chars = cw_jcount_chars(r, s);
     if (step == 1 || n <= 1) {
         size_t begin = cw_jstr_char_at(s, (size_t)start);
         struct cw_jstr *rest = cw_jstr_slice(&r->arena, s, begin, s->len);
@@ -238,11 +233,10 @@ struct cw_jval cw_jgetslice(struct cw_jrender *r, struct cw_jval object, struct 
     cw_jneed_defined(r, object);
     bool is_list = object.kind == CW_J_LIST || object.kind == CW_J_TUPLE;
     if (!is_list && object.kind != CW_J_STRING && object.kind != CW_J_RANGE) {
-        /* obj[slice] raises TypeError in Python, which the reference turns into undefined. */
-        return cw_jundefined(r, "%s object has no element slice", object_name(object));
+        cw_jfailr(r, "TypeError: '%s' object cannot be sliced", cw_jtype_name(object));
     }
     int64_t len = is_list                      ? (int64_t)object.list->n
-                  : object.kind == CW_J_STRING ? (int64_t)count_chars(r, object.s)
+                  : object.kind == CW_J_STRING ? (int64_t)cw_jcount_chars(r, object.s)
                                                : object.range->n;
     int64_t step = 1;
     if (vstep.kind != CW_J_NONE && vstep.kind != CW_J_ABSENT) {

@@ -49,7 +49,8 @@ static struct cw_jval eval_dict(struct cw_jrender *r, const struct cw_jnode *n) 
 /* How many of v[0..n) are strings in a row, joined by '+'. */
 static size_t strings_in_a_row(const struct cw_jval *v, const enum cw_jop *ops, size_t n) {
     size_t run = 0;
-    while (run < n && v[run].kind == CW_J_STRING && (run == 0 || ops[run - 1] == CW_JOP_ADD)) {
+    while (run < n && v[run].kind == CW_J_STRING && !v[run].s->markup &&
+           (run == 0 || ops[run - 1] == CW_JOP_ADD)) {
         run++;
     }
     return run;
@@ -132,7 +133,7 @@ static void add_keyword(struct cw_jrender *r, struct cw_jargs *args, size_t *cap
                       name->data);
         }
     }
-    cw_jcharge(r, args->n_kw / 16);
+    cw_jcharge(r, args->n_kw / 4);
     if (args->n_kw == *cap) {
         size_t more = *cap == 0 ? 4 : *cap * 2;
         args->kw = cw_jgrow(&r->arena, args->kw, *cap * sizeof *args->kw, more * sizeof *args->kw);

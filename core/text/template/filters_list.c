@@ -87,13 +87,15 @@ void cw_jsort(struct cw_jrender *r, struct cw_jval *items, struct cw_jval *keys,
     }
 }
 
-/* The sort key of an item: what one path or, "a,b", several name. */
+/* The sort key of an item: the list of what the path or, "a,b", paths name. A list, because lists
+ * of equal items are in order even where the items have none. */
 static struct cw_jval sort_key(struct cw_jrender *r, struct cw_jval item, struct cw_jval path,
                                bool case_sensitive) {
-    if (path.kind != CW_J_STRING || memchr(path.s->data, ',', path.s->len) == NULL) {
-        return folded(r, part_of(r, item, path, cw_jnone()), case_sensitive);
-    }
     struct cw_jfill keys = {0};
+    if (path.kind != CW_J_STRING) {
+        cw_jfill_add(r, &keys, folded(r, part_of(r, item, path, cw_jnone()), case_sensitive));
+        return cw_jfill_end(r, &keys, CW_J_LIST);
+    }
     size_t begin = 0;
     for (size_t i = 0; i <= path.s->len; i++) {
         if (i == path.s->len || path.s->data[i] == ',') {

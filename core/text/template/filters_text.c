@@ -83,7 +83,7 @@ FILTER(filter_wordcount) {
     const struct cw_jstr *s = plain(r, v);
     int64_t n = 0;
     bool in_word = false;
-    cw_jcharge_bytes(r, s->len * 2);
+    cw_jcharge_chars(r, s->len);
     for (size_t i = 0; i < s->len;) {
         uint32_t cp;
         i += cw_jstr_decode(s, i, &cp);
@@ -110,11 +110,7 @@ static const struct cw_jstr *indentation(struct cw_jrender *r, struct cw_jval wi
 }
 
 FILTER(filter_indent) {
-    cw_jneed_defined(r, v);
-    if (v.kind != CW_J_STRING) {
-        cw_jfailr(r, "TypeError: 'indent' needs a string, not '%s'", cw_jtype_name(v));
-    }
-    const struct cw_jstr *s = plain(r, v);
+    const struct cw_jstr *s = plain(r, cw_jstring(cw_jas_str(r, v, "what is indented")));
     int32_t taint = cw_jstr_taint(s);
     const struct cw_jstr *indent = indentation(r, arg[0], taint);
     bool first = cw_jtruth(r, arg[1]), blank = cw_jtruth(r, arg[2]);
@@ -150,19 +146,18 @@ FILTER(filter_indent) {
 }
 
 FILTER(filter_truncate) {
-    const struct cw_jstr *s = plain(r, v);
+    const struct cw_jstr *s = plain(r, cw_jstring(cw_jas_str(r, v, "what is truncated")));
     int64_t length = given(arg[0]) ? cw_jas_int(r, arg[0], "'length'") : 255;
     bool kill_words = cw_jtruth(r, arg[1]);
     const struct cw_jstr *end =
         given(arg[2]) ? cw_jas_str(r, arg[2], "'end'") : cw_jliteral(r, "...").s;
     int64_t leeway = given(arg[3]) ? cw_jas_int(r, arg[3], "'leeway'") : 5;
-    int64_t end_chars = (int64_t)cw_jstr_chars(end);
+    int64_t end_chars = (int64_t)cw_jcount_chars(r, end);
     if (length < end_chars || leeway < 0) {
         cw_jfailr(r, "AssertionError: 'truncate' with a length below that of its end, or a "
                      "negative leeway");
     }
-    cw_jcharge_bytes(r, s->len);
-    if ((int64_t)cw_jstr_chars(s) - leeway <= length) {
+    if ((int64_t)cw_jcount_chars(r, s) - leeway <= length) {
         return cw_jstring(s);
     }
     size_t cut = cw_jstr_char_at(s, (size_t)(length - end_chars));

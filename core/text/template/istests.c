@@ -146,7 +146,7 @@ TEST(test_sameas) {
 static struct cw_jval has_case(struct cw_jrender *r, struct cw_jval v, bool upper) {
     const struct cw_jstr *s = cw_jstr_of(r, v);
     bool any = false;
-    cw_jcharge_bytes(r, s->len * 2);
+    cw_jcharge_chars(r, s->len);
     for (size_t i = 0; i < s->len;) {
         uint32_t cp;
         i += cw_jstr_decode(s, i, &cp);

@@ -14,7 +14,7 @@ static void put_string(struct cw_jrender *r, struct cw_jbuild *b, const struct c
                        bool ascii) {
     int32_t taint = cw_jstr_taint(s);
     size_t from = 0;
-    cw_jcharge_bytes(r, s->len * 4);
+    cw_jcharge_chars(r, s->len);
     cw_jbuild_puts(b, "\"", taint);
     for (size_t i = 0; i < s->len;) {
         static const char letters[] = "\"\\\n\r\t\f\b", escapes[] = "\"\\nrtfb";

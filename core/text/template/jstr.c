@@ -102,11 +102,24 @@ size_t cw_jstr_before(const struct cw_jstr *s, size_t i) {
     return i - 1;
 }
 
+/* Are the 8 bytes at p all of one-byte characters? */
+static bool all_ascii(const char *p) {
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return (word & 0x8080808080808080u) == 0;
+}
+
 size_t cw_jstr_chars(const struct cw_jstr *s) {
     size_t n = 0;
     uint32_t cp;
-    for (size_t i = 0; i < s->len; n++) {
-        i += cw_jstr_decode(s, i, &cp);
+    for (size_t i = 0; i < s->len;) {
+        if (s->len - i >= 8 && all_ascii(s->data + i)) {
+            i += 8;
+            n += 8;
+        } else {
+            i += cw_jstr_decode(s, i, &cp);
+            n++;
+        }
     }
     return n;
 }
@@ -114,8 +127,14 @@ size_t cw_jstr_chars(const struct cw_jstr *s) {
 size_t cw_jstr_char_at(const struct cw_jstr *s, size_t n) {
     size_t i = 0;
     uint32_t cp;
-    for (; n > 0 && i < s->len; n--) {
-        i += cw_jstr_decode(s, i, &cp);
+    while (n > 0 && i < s->len) {
+        if (n >= 8 && s->len - i >= 8 && all_ascii(s->data + i)) {
+            i += 8;
+            n -= 8;
+        } else {
+            i += cw_jstr_decode(s, i, &cp);
+            n--;
+        }
     }
     return i;
 }

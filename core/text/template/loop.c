@@ -150,23 +150,23 @@ enum cw_jflow cw_jfor(struct cw_jrender *r, const struct cw_jnode *n) {
                               .index0 = -1,
                               .length = -1};
     const struct cw_jname *name = cw_jname_lookup(r->t, "loop", 4);
-    while (r->scope = outer, advance(r, loop)) {
+    enum cw_jflow flow = CW_JGO_ON;
+    bool completed = false; /* a turn that was not cut short: as in the reference, else asks this */
+    while (r->scope = outer, flow != CW_JBREAK && advance(r, loop)) {
         scope = fresh_scope(r, scope);
         if (name != NULL) {
             cw_jscope_set(r, name, (struct cw_jval){.kind = CW_J_LOOP, .loop = loop});
         }
         r->guard.line = n->line;
         cw_jassign(r, n->loop.target, loop->current);
-        if (cw_jexec(r, &n->loop.body) == CW_JBREAK) {
-            break;
-        }
+        flow = cw_jexec(r, &n->loop.body);
+        completed |= flow == CW_JGO_ON;
     }
-    r->scope = outer;
-    if (loop->index0 >= 0) {
+    if (completed) {
         return CW_JGO_ON;
     }
     scope = cw_jscope_push(r);
-    enum cw_jflow flow = cw_jexec(r, &n->loop.otherwise);
+    flow = cw_jexec(r, &n->loop.otherwise);
     cw_jscope_pop(r, scope);
     return flow;
 }

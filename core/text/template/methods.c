@@ -75,6 +75,7 @@ static void add_slice(struct cw_jrender *r, struct cw_jfill *f, const struct cw_
 }
 
 static struct cw_jval split_space(struct cw_jrender *r, const struct cw_jstr *s, int64_t max) {
+    cw_jcharge_chars(r, s->len);
     struct cw_jfill out = {0};
     uint32_t cp;
     for (size_t i = 0, n; i < s->len;) {
@@ -105,6 +106,7 @@ static void reverse_items(struct cw_jfill *f) {
 }
 
 static struct cw_jval rsplit_space(struct cw_jrender *r, const struct cw_jstr *s, int64_t max) {
+    cw_jcharge_chars(r, s->len);
     struct cw_jfill out = {0};
     uint32_t cp;
     for (size_t i = s->len, at; i > 0;) {
@@ -212,7 +214,7 @@ static struct stretch stretch_of(struct cw_jrender *r, const struct cw_jstr *s,
     if (!given(start) && !given(stop)) {
         return t;
     }
-    int64_t n = (int64_t)cw_jstr_chars(s);
+    int64_t n = (int64_t)cw_jcount_chars(r, s);
     int64_t a = given(start) ? cw_jas_int(r, start, "'start'") : 0;
     int64_t b = given(stop) ? cw_jas_int(r, stop, "'end'") : n;
     a += a < 0 ? (a < -n ? -a : n) : 0;
@@ -274,7 +276,7 @@ static int64_t position(struct cw_jrender *r, struct cw_jval v, const struct cw_
     }
     struct cw_jstr before = *s;
     before.len = (size_t)hit;
-    return (int64_t)cw_jstr_chars(&before);
+    return (int64_t)cw_jcount_chars(r, &before);
 }
 
 METHOD(str_find) {
@@ -308,7 +310,7 @@ METHOD(str_count) {
     }
     if (sub->len == 0) {
         struct cw_jstr *part = cw_jstr_slice(&r->arena, s, t.begin, t.end);
-        return cw_jint((int64_t)cw_jstr_chars(part) + 1);
+        return cw_jint((int64_t)cw_jcount_chars(r, part) + 1);
     }
     int64_t n = 0;
     ptrdiff_t hit;
@@ -368,7 +370,7 @@ METHOD(str_removesuffix) {
 
 static const struct cw_jstr *fill_char(struct cw_jrender *r, struct cw_jval v) {
     const struct cw_jstr *fill = opt_str(r, v, "the fill character");
-    if (fill != NULL && cw_jstr_chars(fill) != 1) {
+    if (fill != NULL && cw_jcount_chars(r, fill) != 1) {
         cw_jfailr(r, "TypeError: the fill character must be exactly one character long");
     }
     return fill;
@@ -379,7 +381,7 @@ static struct cw_jval justify(struct cw_jrender *r, struct cw_jval v, const stru
                               bool fill_left) {
     const struct cw_jstr *s = text(r, v), *fill = fill_char(r, arg[1]);
     int64_t width = cw_jas_int(r, arg[0], "'width'");
-    int64_t pad = width - (int64_t)cw_jstr_chars(s);
+    int64_t pad = width - (int64_t)cw_jcount_chars(r, s);
     if (pad > 0 && (uint64_t)pad > r->limits.value_bytes) {
         cw_jfailr(r, "a width of %lld is too large", (long long)width);
     }
@@ -416,7 +418,7 @@ METHOD(str_center) {
 METHOD(str_zfill) {
     const struct cw_jstr *s = text(r, v);
     int64_t width = cw_jas_int(r, arg[0], "'width'");
-    int64_t pad = width - (int64_t)cw_jstr_chars(s);
+    int64_t pad = width - (int64_t)cw_jcount_chars(r, s);
     if (pad > 0 && (uint64_t)pad > r->limits.value_bytes) {
         cw_jfailr(r, "a width of %lld is too large", (long long)width);
     }
@@ -459,6 +461,7 @@ METHOD(str_expandtabs) {
 /* Every character is of the class, and there is one. */
 static struct cw_jval all_are(struct cw_jrender *r, struct cw_jval v, bool (*is)(uint32_t)) {
     const struct cw_jstr *s = text(r, v);
+    cw_jcharge_chars(r, s->len);
     bool holds = s->len > 0;
     for (size_t i = 0; holds && i < s->len;) {
         uint32_t cp;

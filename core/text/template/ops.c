@@ -147,16 +147,26 @@ static size_t copies(struct cw_jrender *r, int64_t count, size_t size) {
     return (size_t)count;
 }
 
+/* A short string is first repeated up to some kilobytes, and those are then. */
+static struct cw_jval repeat_string(struct cw_jrender *r, const struct cw_jstr *s, size_t n) {
+    struct cw_jbuild block = cw_jbuild_new(&r->arena), b = cw_jbuild_new(&r->arena);
+    size_t in_block = s->len < 4096 && n > 0 ? 4096 / (s->len + 1) + 1 : 1;
+    cw_jcharge_bytes(r, n * s->len);
+    for (size_t i = 0; i < in_block && i < n; i++) {
+        cw_jbuild_str(&block, s);
+    }
+    const struct cw_jstr *many = cw_jbuild_end(&block);
+    cw_jbuild_reserve(&b, n * s->len);
+    for (; n >= in_block; n -= in_block) {
+        cw_jbuild_str(&b, many);
+    }
+    cw_jbuild_slice(&b, many, 0, n * s->len);
+    return cw_jbuilt(&b);
+}
+
 static struct cw_jval repeat(struct cw_jrender *r, struct cw_jval v, int64_t count) {
     if (v.kind == CW_J_STRING) {
-        struct cw_jbuild b = cw_jbuild_new(&r->arena);
-        size_t n = copies(r, count, v.s->len);
-        cw_jcharge_bytes(r, n * v.s->len);
-        cw_jcharge(r, n / 4);
-        for (size_t i = 0; i < n; i++) {
-            cw_jbuild_str(&b, v.s);
-        }
-        return cw_jbuilt(&b);
+        return repeat_string(r, v.s, copies(r, count, v.s->len));
     }
     size_t n = copies(r, count, v.list->n * sizeof *v.list->items);
     struct cw_jval out = cw_jseq(r, v.kind, n * v.list->n);
@@ -165,6 +175,22 @@ static struct cw_jval repeat(struct cw_jrender *r, struct cw_jval v, int64_t cou
         out.list->items[i] = v.list->items[i % v.list->n];
     }
     return out;
+}
+
+/* Escaped text added to text that is not escapes that, on whichever side it stands. */
+static struct cw_jval add_strings(struct cw_jrender *r, const struct cw_jstr *a,
+                                  const struct cw_jstr *b) {
+    bool markup = a->markup || b->markup;
+    struct cw_jval both[] = {cw_jstring(a), cw_jstring(b)};
+    if (!markup) {
+        return cw_jconcat(r, both, 2);
+    }
+    both[0] = cw_jescape(r, a);
+    both[1] = cw_jescape(r, b);
+    struct cw_jstr *sum = cw_jalloc(&r->arena, sizeof *sum);
+    *sum = *cw_jconcat(r, both, 2).s;
+    sum->markup = true;
+    return cw_jstring(sum);
 }
 
 static bool is_list(struct cw_jval v) {
@@ -206,8 +232,7 @@ struct cw_jval cw_jbinary(struct cw_jrender *r, enum cw_jop op, struct cw_jval a
         return number_binary(r, op, a, b);
     }
     if (op == CW_JOP_ADD && a.kind == CW_J_STRING && b.kind == CW_J_STRING) {
-        struct cw_jval both[] = {a, b};
-        return cw_jconcat(r, both, 2);
+        return add_strings(r, a.s, b.s);
     }
     if (op == CW_JOP_ADD && is_list(a) && a.kind == b.kind) {
         return join_lists(r, a, b);
@@ -265,21 +290,13 @@ struct cw_jval cw_jnegate(struct cw_jrender *r, struct cw_jval v) {
 
 struct cw_jval cw_jconcat(struct cw_jrender *r, const struct cw_jval *v, size_t n) {
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
-    bool markup = false;
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
-        if (v[i].kind == CW_J_STRING) {
-            markup |= v[i].s->markup;
-            bytes += v[i].s->len;
-        }
+        bytes += v[i].kind == CW_J_STRING ? v[i].s->len : 0;
     }
     cw_jbuild_reserve(&b, bytes);
     for (size_t i = 0; i < n; i++) {
-        const struct cw_jstr *s = cw_jstr_of(r, v[i]);
-        cw_jbuild_str(&b, markup ? cw_jescape(r, s).s : s);
+        cw_jput_str(r, &b, v[i]);
     }
-    cw_jcharge_bytes(r, b.len);
-    struct cw_jstr *s = cw_jbuild_end(&b);
-    s->markup = markup;
-    return cw_jstring(s);
+    return cw_jbuilt(&b);
 }

@@ -979,8 +979,9 @@ static struct cw_jnode *parse_statement(struct parser *p) {
     }
     p->guard->line = line;
     int n = tag.len < 40 ? (int)tag.len : 40;
-    if (tag.len > 3 && memcmp(tag.data, "end", 3) == 0) {
-        cw_jfail(p->guard, "'%.*s' closes nothing that is open here", n, tag.data);
+    bool closes = tag.len > 3 && memcmp(tag.data, "end", 3) == 0;
+    if (closes || token_is(&tag, CW_JT_NAME, "else") || token_is(&tag, CW_JT_NAME, "elif")) {
+        cw_jfail(p->guard, "'%.*s' belongs to nothing that is open here", n, tag.data);
     }
     cw_jfail(p->guard, "the tag '%.*s' is not supported", n, tag.data);
 }

@@ -75,7 +75,7 @@ static void put_case(struct cw_jbuild *b, const struct cw_jstr *s, size_t begin,
 
 struct cw_jval cw_jcase(struct cw_jrender *r, const struct cw_jstr *s, enum cw_jcase to) {
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
-    cw_jcharge_bytes(r, s->len * 4);
+    cw_jcharge(r, s->len);
     put_case(&b, s, 0, s->len, to);
     return cw_jbuilt(&b);
 }
@@ -86,7 +86,7 @@ static bool begins_word(uint32_t cp) {
 
 struct cw_jval cw_jtitle_words(struct cw_jrender *r, const struct cw_jstr *s) {
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
-    cw_jcharge_bytes(r, s->len * 4);
+    cw_jcharge(r, s->len);
     for (size_t i = 0; i < s->len;) {
         uint32_t cp;
         size_t first = cw_jstr_decode(s, i, &cp), end = i + first;
@@ -128,7 +128,7 @@ struct cw_jval cw_jstrip(struct cw_jrender *r, const struct cw_jstr *s, const st
                          int sides) {
     size_t begin = 0, end = s->len;
     uint32_t cp;
-    uint64_t cost = chars != NULL ? chars->len / 16 + 1 : 1;
+    uint64_t cost = chars != NULL ? chars->len / 4 + 1 : 1;
     while ((sides & CW_JSTRIP_LEFT) != 0 && begin < end) {
         size_t n = cw_jstr_decode(s, begin, &cp);
         if (!strippable(cp, chars)) {
@@ -181,7 +181,7 @@ struct cw_jval cw_jreplace(struct cw_jrender *r, const struct cw_jstr *s, const 
 struct cw_jval cw_jsplitlines(struct cw_jrender *r, const struct cw_jstr *s, bool keep_ends) {
     struct cw_jfill lines = {0};
     size_t begin = 0;
-    cw_jcharge_bytes(r, s->len);
+    cw_jcharge_chars(r, s->len);
     for (size_t i = 0; i < s->len;) {
         uint32_t cp;
         size_t n = cw_jstr_decode(s, i, &cp);
@@ -212,7 +212,7 @@ struct cw_jval cw_jescape(struct cw_jrender *r, const struct cw_jstr *s) {
     }
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
     size_t from = 0;
-    cw_jcharge_bytes(r, s->len * 2);
+    cw_jcharge_chars(r, s->len);
     for (size_t i = 0; i < s->len; i++) {
         char c = s->data[i];
         const char *entity = c == '&'    ? "&amp;"
@@ -245,8 +245,7 @@ void cw_jpad(struct cw_jbuild *b, size_t n, char c, int32_t origin) {
 
 struct cw_jval cw_jcenter(struct cw_jrender *r, const struct cw_jstr *s, int64_t width,
                           const struct cw_jstr *fill) {
-    int64_t chars = (int64_t)cw_jstr_chars(s), pad = width - chars;
-    cw_jcharge_bytes(r, s->len);
+    int64_t pad = width - (int64_t)cw_jcount_chars(r, s);
     if (pad <= 0) {
         return cw_jstring(s);
     }

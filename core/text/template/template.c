@@ -74,7 +74,7 @@ struct cw_jlimits cw_jlimits_for(const struct cw_template_input *in) {
         input_bytes += in->messages[i].len + in->messages[i].reasoning_len;
     }
     return (struct cw_jlimits){
-        .steps = 5000000 + 2000 * (uint64_t)in->n_messages + input_bytes,
+        .steps = 3000000 + 4000 * (uint64_t)in->n_messages + 4 * (uint64_t)input_bytes,
         .output_bytes = ((size_t)8 << 20) + 8 * input_bytes,
         .value_bytes = ((size_t)48 << 20) + 32 * input_bytes,
         .depth = 400,

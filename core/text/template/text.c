@@ -73,7 +73,7 @@ static void put_quoted(struct cw_jrender *r, struct cw_jbuild *b, const struct c
     bool has_single = memchr(s->data, '\'', s->len) != NULL;
     bool has_double = memchr(s->data, '"', s->len) != NULL;
     char quote = has_single && !has_double ? '"' : '\'';
-    cw_jcharge_bytes(r, s->len * 4);
+    cw_jcharge_chars(r, s->len);
     cw_jbuild_add(b, &quote, 1, taint);
     for (size_t i = 0; i < s->len;) {
         uint32_t cp;

@@ -287,7 +287,15 @@ static size_t copy_case(const uint32_t from[CW_JCASE_MAX], uint32_t out[CW_JCASE
     return n;
 }
 
+static bool is_ascii_lower(uint32_t cp) {
+    return cp >= 'a' && cp <= 'z';
+}
+
 size_t cw_jchar_upper(uint32_t cp, uint32_t out[CW_JCASE_MAX]) {
+    if (cp < 0x80) {
+        out[0] = is_ascii_lower(cp) ? cp - 'a' + 'A' : cp;
+        return 1;
+    }
     const struct special_case *s = special(cp);
     if (s != NULL) {
         return copy_case(s->upper, out);
@@ -297,6 +305,9 @@ size_t cw_jchar_upper(uint32_t cp, uint32_t out[CW_JCASE_MAX]) {
 }
 
 size_t cw_jchar_title(uint32_t cp, uint32_t out[CW_JCASE_MAX]) {
+    if (cp < 0x80) {
+        return cw_jchar_upper(cp, out);
+    }
     const struct special_case *s = special(cp);
     if (s != NULL) {
         return copy_case(s->title, out);
@@ -306,6 +317,10 @@ size_t cw_jchar_title(uint32_t cp, uint32_t out[CW_JCASE_MAX]) {
 }
 
 size_t cw_jchar_lower(uint32_t cp, uint32_t out[CW_JCASE_MAX]) {
+    if (cp < 0x80) {
+        out[0] = cp >= 'A' && cp <= 'Z' ? cp - 'A' + 'a' : cp;
+        return 1;
+    }
     if (cp == 0x130) { /* capital I with dot: the one lower case of two characters */
         out[0] = 'i';
         out[1] = 0x307;

@@ -20,6 +20,10 @@ void cw_jcharge_bytes(struct cw_jrender *r, size_t bytes) {
     cw_jcharge(r, bytes / 64 + 1);
 }
 
+void cw_jcharge_chars(struct cw_jrender *r, size_t bytes) {
+    cw_jcharge(r, bytes / 4 + 1);
+}
+
 void cw_jenter(struct cw_jrender *r) {
     if (++r->depth > r->limits.depth) {
         cw_jfailr(r, "evaluation is nested deeper than %d levels", r->limits.depth);
@@ -100,7 +104,7 @@ static struct cw_jpair *find_pair(struct cw_jrender *r, const struct cw_jdict *d
             return p;
         }
     }
-    cw_jcharge(r, d->n / 16);
+    cw_jcharge(r, d->n / 4);
     return NULL;
 }
 
@@ -226,13 +230,17 @@ bool cw_jtruth(struct cw_jrender *r, struct cw_jval v) {
     }
 }
 
+size_t cw_jcount_chars(struct cw_jrender *r, const struct cw_jstr *s) {
+    cw_jcharge_chars(r, s->len);
+    return cw_jstr_chars(s);
+}
+
 int64_t cw_jlen(struct cw_jrender *r, struct cw_jval v) {
     switch (v.kind) {
     case CW_J_UNDEFINED:
         return 0;
     case CW_J_STRING:
-        cw_jcharge_bytes(r, v.s->len);
-        return (int64_t)cw_jstr_chars(v.s);
+        return (int64_t)cw_jcount_chars(r, v.s);
     case CW_J_LIST:
     case CW_J_TUPLE:
     case CW_J_VIEW:

@@ -142,8 +142,10 @@ struct cw_jrender {
 
 /* Account for n steps; ends the render when there have been too many. */
 void cw_jcharge(struct cw_jrender *r, uint64_t n);
-/* The same for work that touches `bytes` of text. */
+/* The same for work that copies or scans `bytes` of text, and for work that looks at each of its
+ * characters. */
 void cw_jcharge_bytes(struct cw_jrender *r, size_t bytes);
+void cw_jcharge_chars(struct cw_jrender *r, size_t bytes);
 /* One level deeper; every cw_jenter has its cw_jleave. */
 void cw_jenter(struct cw_jrender *r);
 void cw_jleave(struct cw_jrender *r);
@@ -199,6 +201,8 @@ bool cw_jequal(struct cw_jrender *r, struct cw_jval a, struct cw_jval b);
 /* a < b: negative, a > b: positive; fails where Python has no order. `op` is for the message. */
 int cw_jorder(struct cw_jrender *r, const char *op, struct cw_jval a, struct cw_jval b);
 bool cw_jcontains(struct cw_jrender *r, struct cw_jval container, struct cw_jval item);
+/* cw_jstr_chars, accounted for. */
+size_t cw_jcount_chars(struct cw_jrender *r, const struct cw_jstr *s);
 /* len(v), or -1 where it has none. */
 int64_t cw_jlen(struct cw_jrender *r, struct cw_jval v);
 bool cw_jis_number(struct cw_jval v); /* bool, int or float */

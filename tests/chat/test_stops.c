@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stop strings, whole characters and thinking sections, each under every way to cut a reply into
+ * tokens. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/chat/stops.h"
+#include "core/chat/think.h"
+
+/* ---- stop strings -------------------------------------------------------------------------- */
+
+struct result {
+    struct cw_buf text;
+    bool stopped;
+};
+
+/* Feed pieces; what each releases must be whole characters. */
+static struct result feed(const char *const *stops, size_t n_stops, const char *const *pieces,
+                          size_t n) {
+    struct result r = {{0}, false};
+    struct cw_filter *f = cw_filter_create(stops, n_stops);
+    for (size_t i = 0; i < n && !r.stopped; i++) {
+        r.stopped = cw_filter_feed(f, pieces[i], strlen(pieces[i]), &r.text);
+    }
+    if (!r.stopped) {
+        cw_filter_flush(f, false, &r.text);
+    }
+    cw_filter_destroy(f);
+    return r;
+}
+
+static void expect(const char *const *stops, size_t n_stops, const char *const *pieces, size_t n,
+                   const char *text, bool stopped) {
+    struct result r = feed(stops, n_stops, pieces, n);
+    ck_assert_uint_eq(r.text.len, strlen(text));
+    ck_assert(memcmp(r.text.len > 0 ? r.text.data : "", text, r.text.len) == 0);
+    ck_assert(r.stopped == stopped);
+    cw_buf_free(&r.text);
+}
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+
+START_TEST(over_several_tokens) {
+    const char *stops[] = {"END!"};
+    const char *hit[] = {"go ", "E", "ND", "!", " tail"};
+    const char *miss[] = {"go ", "E", "NTER"};
+    expect(stops, 1, hit, N(hit), "go ", true);
+    expect(stops, 1, miss, N(miss), "go ENTER", false);
+    const char *late[] = {"asX"}, *held[] = {"ple", "as"};
+    expect(late, 1, held, N(held), "pleas", false);
+    const char *border[] = {"aab"}, *over[] = {"aa", "a", "a", "b", "c"};
+    expect(border, 1, over, N(over), "aa", true);
+    const char *inside[] = {"xENDy"};
+    const char *two[] = {"END", "xENDy"};
+    expect(two, 2, inside, 1, "x", true); /* the first to end counts */
+    const char *same[] = {"ND", "END"}, *end[] = {"the END"};
+    expect(same, 2, end, 1, "the ", true); /* of two that end together the longest */
+    const char *empty[] = {"", "b"}, *b[] = {"ab"};
+    expect(empty, 2, b, 1, "a", true);
+    expect(NULL, 0, b, 1, "ab", false);
+}
+END_TEST
+
+/* Held back is only the longest tail that may still become a stop string. */
+START_TEST(holds_back_no_more_than_needed) {
+    const char *stops[] = {"abab!", "bc"};
+    struct cw_filter *f = cw_filter_create(stops, 2);
+    struct cw_buf out = {0};
+    const struct {
+        const char *piece, *shown;
+    } rows[] = {{"xyab", "xy"},   {"a", "xy"},        {"b", "xy"},
+                {"x", "xyababx"}, {"ba", "xyababxb"}, {"ab", "xyababxba"}};
+    for (size_t i = 0; i < N(rows); i++) {
+        ck_assert(!cw_filter_feed(f, rows[i].piece, strlen(rows[i].piece), &out));
+        ck_assert_str_eq(out.data, rows[i].shown);
+    }
+    ck_assert(cw_filter_feed(f, "ab!never", 8, &out));
+    ck_assert_str_eq(out.data, "xyababxba");
+    ck_assert(cw_filter_feed(f, "more", 4, &out));
+    cw_filter_flush(f, false, &out);
+    ck_assert_str_eq(out.data, "xyababxba");
+    cw_filter_destroy(f);
+    cw_buf_free(&out);
+}
+END_TEST
+
+/* The first place where any stop string ends, by looking at every prefix. */
+static size_t first_end(const char *s, const char *const *stops, size_t n, size_t *length) {
+    for (size_t end = 1; end <= strlen(s); end++) {
+        size_t longest = 0;
+        for (size_t i = 0; i < n; i++) {
+            size_t len = strlen(stops[i]);
+            if (len <= end && len > longest && memcmp(s + end - len, stops[i], len) == 0) {
+                longest = len;
+            }
+        }
+        if (longest > 0) {
+            *length = longest;
+            return end;
+        }
+    }
+    return 0;
+}
+
+START_TEST(any_cut_gives_the_same) {
+    uint64_t state = 11;
+    for (int round = 0; round < 3000; round++) {
+        char text[64], stop_text[3][8];
+        const char *stops[3];
+        for (int i = 0; i < 3; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            size_t len = 1 + (state >> 40) % 6;
+            for (size_t k = 0; k < len; k++) {
+                state = state * 6364136223846793005u + 1442695040888963407u;
+                stop_text[i][k] = (char)('a' + (state >> 45) % 2);
+            }
+            stop_text[i][len] = '\0';
+            stops[i] = stop_text[i];
+        }
+        size_t len = 60, n_stops = 1 + (size_t)round % 3;
+        for (size_t k = 0; k < len; k++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            text[k] = (char)('a' + ((state >> 45) % 5 == 0 ? 2 : (state >> 50) % 2));
+        }
+        text[len] = '\0';
+        size_t stop_len = 0, end = first_end(text, stops, n_stops, &stop_len);
+        size_t want = end > 0 ? end - stop_len : len;
+        struct cw_filter *f = cw_filter_create(stops, n_stops);
+        struct cw_buf out = {0};
+        bool stopped = false;
+        for (size_t at = 0; at < len && !stopped;) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            size_t n = 1 + (state >> 40) % 7;
+            n = n < len - at ? n : len - at;
+            stopped = cw_filter_feed(f, text + at, n, &out);
+            ck_assert(out.len <= want);
+            at += n;
+        }
+        ck_assert(stopped == (end > 0));
+        if (!stopped) {
+            cw_filter_flush(f, false, &out);
+        }
+        ck_assert_uint_eq(out.len, want);
+        ck_assert(want == 0 || memcmp(out.data, text, want) == 0);
+        cw_buf_free(&out);
+        cw_filter_destroy(f);
+    }
+}
+END_TEST
+
+/* ---- characters ---------------------------------------------------------------------------- */
+
+START_TEST(whole_characters) {
+    const char text[] = "p\xc3\xaa"
+                        "che \xf0\x9f\xa6\x86 \xe4\xbd\xa0";
+    for (size_t cut = 1; cut < sizeof text - 1; cut++) {
+        struct cw_filter *f = cw_filter_create(NULL, 0);
+        struct cw_buf out = {0};
+        cw_filter_feed(f, text, cut, &out);
+        /* No byte of an unfinished character is out, no finished one is held. */
+        size_t whole = cut;
+        while (((unsigned char)text[whole] & 0xc0) == 0x80) {
+            whole--;
+        }
+        ck_assert_uint_eq(out.len, whole);
+        cw_filter_feed(f, text + cut, sizeof text - 1 - cut, &out);
+        ck_assert_str_eq(out.data, text);
+        cw_buf_free(&out);
+        cw_filter_destroy(f);
+    }
+}
+END_TEST
+
+START_TEST(invalid_bytes_pass) {
+    const char *const texts[] = {"a\xff"
+                                 "b",
+                                 "\xc0\x80", "\xed\xa0\x80x", "\xf5\x80", "\x80\x80"};
+    for (size_t i = 0; i < N(texts); i++) {
+        struct cw_filter *f = cw_filter_create(NULL, 0);
+        struct cw_buf out = {0};
+        for (size_t k = 0; k < strlen(texts[i]); k++) {
+            cw_filter_feed(f, texts[i] + k, 1, &out);
+        }
+        cw_filter_flush(f, true, &out);
+        ck_assert_str_eq(out.data, texts[i]);
+        cw_buf_free(&out);
+        cw_filter_destroy(f);
+    }
+    /* A character begun: dropped when the reply was cut, passed when it ended so. */
+    for (int whole = 0; whole < 2; whole++) {
+        struct cw_filter *f = cw_filter_create(NULL, 0);
+        struct cw_buf out = {0};
+        cw_filter_feed(f, "x\xf0\x9f", 3, &out);
+        ck_assert_str_eq(out.data, "x");
+        cw_filter_flush(f, whole, &out);
+        ck_assert_str_eq(out.data, whole ? "x" : "x\xf0\x9f");
+        cw_buf_free(&out);
+        cw_filter_destroy(f);
+    }
+    /* A zero byte is a byte. */
+    struct cw_filter *f = cw_filter_create(NULL, 0);
+    struct cw_buf out = {0};
+    cw_filter_feed(f, "a\0b", 3, &out);
+    ck_assert_uint_eq(out.len, 3);
+    cw_buf_free(&out);
+    cw_filter_destroy(f);
+}
+END_TEST
+
+/* ---- thinking ------------------------------------------------------------------------------ */
+
+struct parts {
+    struct cw_buf thought, answer;
+};
+
+static int collect(void *arg, bool thinking, const char *text, size_t n) {
+    struct parts *p = arg;
+    ck_assert_uint_gt(n, 0);
+    cw_buf_add(thinking ? &p->thought : &p->answer, text, n);
+    return CW_OK;
+}
+
+static void check_parts(const char *tail, const char *reply, const char *thought,
+                        const char *answer) {
+    for (size_t piece = 1; piece <= strlen(reply) + 1; piece++) {
+        struct cw_think t;
+        struct parts p = {{0}, {0}};
+        cw_think_init(&t, NULL, tail, strlen(tail));
+        for (size_t at = 0; at < strlen(reply); at += piece) {
+            size_t n = strlen(reply) - at < piece ? strlen(reply) - at : piece;
+            ck_assert_int_eq(cw_think_feed(&t, -1, reply + at, n, collect, &p), CW_OK);
+        }
+        cw_think_flush(&t, collect, &p);
+        cw_buf_putc(&p.thought, '\0');
+        cw_buf_putc(&p.answer, '\0');
+        ck_assert_str_eq(p.thought.data, thought);
+        ck_assert_str_eq(p.answer.data, answer);
+        cw_buf_free(&p.thought);
+        cw_buf_free(&p.answer);
+        cw_think_free(&t);
+    }
+}
+
+START_TEST(thinking_as_text) {
+    check_parts("", "<think>\nwhy\n\nnot\n</think>\n\nyes.", "why\n\nnot", "yes.");
+    check_parts("", "\n <think>a</think>b", "a", "b");
+    check_parts("", "[THINK]a < b[/THINK]c", "a < b", "c");
+    check_parts("", "<thinking>a</think></thinking>b", "a</think>", "b");
+    check_parts("", "<think>a</think>b<think>c</think>", "a", "b<think>c</think>");
+    check_parts("", "<think>never ends\n", "never ends\n", "");
+    check_parts("", "<think>a</thin", "a</thin", "");
+    /* Not a marker, or not at the start. */
+    check_parts("", "<thin ice>", "", "<thin ice>");
+    check_parts("", "<think", "", "<think");
+    check_parts("", "see <think>a</think>", "", "see <think>a</think>");
+    check_parts("", " \n", "", " \n");
+    check_parts("", "", "", "");
+}
+END_TEST
+
+START_TEST(thinking_begun_by_the_prompt) {
+    check_parts("<|im_start|>assistant\n<think>\n", "why\n</think>\n\nyes", "why", "yes");
+    check_parts("<think>\n\n</think>\n\n", "\nyes", "", "yes");
+    check_parts("<|assistant|>[THINK]", "a[/THINK]b", "a", "b");
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("stops");
+    TCase *stops = tcase_create("stop strings"), *characters = tcase_create("characters"),
+          *thinking = tcase_create("thinking");
+    tcase_set_timeout(stops, 60);
+    tcase_add_test(stops, over_several_tokens);
+    tcase_add_test(stops, holds_back_no_more_than_needed);
+    tcase_add_test(stops, any_cut_gives_the_same);
+    suite_add_tcase(suite, stops);
+    tcase_set_timeout(characters, 60);
+    tcase_add_test(characters, whole_characters);
+    tcase_add_test(characters, invalid_bytes_pass);
+    suite_add_tcase(suite, characters);
+    tcase_set_timeout(thinking, 60);
+    tcase_add_test(thinking, thinking_as_text);
+    tcase_add_test(thinking, thinking_begun_by_the_prompt);
+    suite_add_tcase(suite, thinking);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
