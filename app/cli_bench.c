@@ -18,11 +18,16 @@
 #include "app/json.h"
 #include "chinwag/clock.h"
 #include "core/chat/generate.h"
-#ifdef CHINWAG_MEASURE
 #include "core/compute/measure.h"
-#endif
 
-enum { MAX_DEPTHS = 16, MAX_RUNS = 99, PROMPT_OF_START = 10, CONTEXT_OF_START = 4096 };
+enum {
+    MAX_DEPTHS = 16,
+    MAX_RUNS = 99,
+    PROMPT_OF_START = 10,
+    CONTEXT_OF_START = 4096,
+    MANY_TOKENS = 512,
+    READ_BYTES = 1 << 28, /* past every cache */
+};
 
 struct bench {
     struct cli *cli;
@@ -228,12 +233,59 @@ static int bench_start(struct bench *b, struct json_object *out, struct cw_err *
 
 /* ---- what the machine gives ----------------------------------------------------------------- */
 
-#ifdef CHINWAG_MEASURE
-static void bench_machine(const struct bench *b, struct json_object *out) {
-    (void)b;
-    (void)out;
+/* The type that most bytes of the layers' matrices have. */
+static enum cw_type main_type(const struct cw_gguf *g) {
+    uint64_t bytes[64] = {0};
+    enum cw_type best = CW_F32;
+    for (size_t i = 0; i < cw_gguf_n_tensors(g); i++) {
+        const struct cw_tensor *t = cw_gguf_tensor_at(g, i);
+        if (t->n_dims >= 2 && t->name.len > 4 && memcmp(t->name.data, "blk.", 4) == 0 &&
+            (size_t)t->type < sizeof bytes / sizeof *bytes) {
+            bytes[t->type] += t->bytes;
+            best = bytes[t->type] > bytes[best] ? t->type : best;
+        }
+    }
+    return best;
 }
-#endif
+
+/* The limits every speed is read against; one multiply-add counts as two operations. */
+static int bench_machine(const struct bench *b, struct json_object *out, struct cw_err *err) {
+    const struct cw_model_info *info = cw_model_get_info(b->e.model);
+    const struct cw_compute_options opt = {
+        .n_threads = info->n_threads, .isa = info->isa, .blas = info->float_file};
+    struct cw_compute *c = NULL;
+    int rc = cw_compute_create(&c, &opt, err);
+    if (rc != CW_OK) {
+        return rc;
+    }
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        {"read_gbs", cw_measure_read(c, READ_BYTES) / 1e9},
+        {"int8_gops", 2 * cw_measure_int8(c) / 1e9},
+        {"sgemm_gflops", info->float_file ? 2 * cw_measure_sgemm(c) / 1e9 : 0},
+    };
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        if (figures[i].value > 0) {
+            json_object_object_add(out, figures[i].key, app_json_number(figures[i].value));
+        }
+    }
+    enum cw_type type = main_type(b->e.gguf);
+    const struct cw_type_info *t = cw_type_info(type);
+    if (t && info->n_embd % t->block == 0) {
+        struct json_object *row = json_object_new_object();
+        struct cw_product_speed many =
+            cw_measure_product(c, type, info->n_ff, info->n_embd, MANY_TOKENS);
+        struct cw_product_speed one = cw_measure_product(c, type, info->n_ff, info->n_embd, 1);
+        json_object_object_add(row, "type", json_object_new_string(t->name));
+        json_object_object_add(row, "prefill_gops", app_json_number(2 * many.macs / 1e9));
+        json_object_object_add(row, "decode_gbs", app_json_number(one.bytes / 1e9));
+        json_object_object_add(out, "product", row);
+    }
+    cw_compute_destroy(c);
+    return CW_OK;
+}
 
 /* Floating-point operations of one token in the layers' matrices: two for each weight. */
 static double layer_flops(const struct cw_gguf *g) {
@@ -408,6 +460,10 @@ static void print(struct json_object *out) {
     put_figure(out, "read_gbs", "memory reads", "GB/s", 1);
     put_figure(out, "int8_gops", "integer peak", "Gop/s", 0);
     put_figure(out, "sgemm_gflops", "OpenBLAS sgemm peak", "Gflop/s", 0);
+    if (json_object_object_get_ex(out, "product", &v)) {
+        put_figure(v, "prefill_gops", "products of a layer", "Gop/s (512 tokens)", 0);
+        put_figure(v, "decode_gbs", "", "GB/s of weights (one token)", 1);
+    }
     if (json_object_object_get_ex(out, "float", &v)) {
         put_figure(v, "blas_prefill_tps", "prefill by OpenBLAS", "tok/s", 1);
         put_figure(v, "exact_prefill_tps", "prefill with --exact", "tok/s", 1);
@@ -436,9 +492,9 @@ static int measure(struct bench *b, struct json_object *out, struct cw_err *err)
     if (rc == CW_OK) {
         rc = bench_start(b, out, err);
     }
-#ifdef CHINWAG_MEASURE
-    bench_machine(b, out);
-#endif
+    if (rc == CW_OK) {
+        rc = bench_machine(b, out, err);
+    }
     if (rc == CW_OK && info->float_file) {
         rc = bench_exact(b, out, number(out, "sgemm_gflops"), err);
     }

@@ -17,36 +17,43 @@ fi
 
 sanitized_dirs='base gguf tokenizer template compute model chat'
 threaded_names='ring generator threadpool'
+option_names='app-options app-config'
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 failed=0
 
-# The names of the tests in a build folder: all of them, those in a directory below tests/ given as
-# dir:NAME, or those whose own name contains name:WORD.
-tests_of() {
-    # shellcheck disable=SC2086  # a list of words
-    meson introspect --tests "$1" | python3 -c '
+# select names|targets BUILD SELECTION...: the names of the tests in a build folder, or the files ninja
+# has to build for them: of all tests, or of those below tests/ in dir:NAME, or with name:WORD in
+# their names.
+select_tests() {
+    what=$1 folder=$2
+    shift 2
+    meson introspect --targets --tests "$folder" | python3 -c '
 import json, os, sys
-wanted = sys.argv[1:]
-for test in json.load(sys.stdin):
-    place = os.path.basename(os.path.dirname(test["cmd"][0]))
-    if not wanted or f"dir:{place}" in wanted or any(
-            w[:5] == "name:" and w[5:] in test["name"] for w in wanted):
-        print(test["name"])
-' $2
-}
 
-# The files ninja has to build for the tests named on standard input.
-targets_of() {
-    meson introspect --tests "$1" | python3 -c '
-import json, os, sys
-build, names = sys.argv[1], set(sys.argv[2:])
-for test in json.load(sys.stdin):
-    if test["name"] in names:
-        print(os.path.relpath(test["cmd"][0], build))
-' "$@"
+what, build, *wanted = sys.argv[1:]
+build = os.path.realpath(build)
+data = json.load(sys.stdin)
+files = {t["id"]: t["filename"] for t in data["targets"]}
+places = {os.path.realpath(f): os.path.basename(os.path.dirname(t["defined_in"]))
+          for t in data["targets"] for f in t["filename"]}
+for test in data["tests"]:
+    program = os.path.realpath(test["cmd"][0])
+    place = places.get(program, os.path.basename(os.path.dirname(program)))
+    if wanted and f"dir:{place}" not in wanted and not any(
+            w[:5] == "name:" and w[5:] in test["name"] for w in wanted):
+        continue
+    if what == "names":
+        print(test["name"])
+        continue
+    built = [program] if program in places else []
+    for target in test["depends"]:
+        built += files.get(target, [])
+    for path in built:
+        print(os.path.relpath(os.path.realpath(path), build))
+' "$what" "$folder" "$@"
 }
 
 # suites TITLE BUILD SELECTION TIMEOUT-FACTOR WRAPPER
@@ -55,18 +62,18 @@ suites() {
     printf '\n== %s\n' "$title"
     printf '\n== %s\n' "$title" >>"$summary"
     ninja -C "$build" build.ninja >/dev/null || true # what is introspected must be up to date
-    names=$(tests_of "$build" "$selection")
+    # shellcheck disable=SC2086  # lists of words, here and below
+    names=$(select_tests names "$build" $selection)
     if [ -z "$names" ]; then
         printf 'no suites\n' >>"$summary"
         return
     fi
-    # shellcheck disable=SC2086  # lists of words
-    if ! ninja -C "$build" -j"$(nproc)" ${selection:+$(targets_of "$build" $names)}; then
+    # shellcheck disable=SC2086
+    if ! ninja -C "$build" -j"$(nproc)" ${selection:+$(select_tests targets "$build" $selection)}; then
         printf 'the build failed\n' >>"$summary"
         failed=1
         return
     fi
-    # One name may stand for tests in two directories; meson then runs both.
     # shellcheck disable=SC2086
     CK_TIMEOUT_MULTIPLIER=$factor meson test -C "$build" --no-rebuild --print-errorlogs \
         --timeout-multiplier "$factor" ${wrapper:+--wrapper "$wrapper"} $names || failed=1
@@ -87,14 +94,15 @@ for test in sorted(tests, key=lambda t: t["name"]):
     print(f"{name} ({test['result'].lower()}, {test['duration']:.1f} s)")
     for line in lines + sorted(set(skipped)):
         print(line)
-    if not lines and test["result"] != "SKIP":
+    if not lines and test["result"] not in ("OK", "SKIP"):
         print("no closing line")
 PYTHON
 }
 
 suites 'ordinary build' "$1" '' 1 ''
 if [ $# -ge 2 ]; then
-    selection=$(for d in $sanitized_dirs; do printf 'dir:%s ' "$d"; done)
+    selection=$(for d in $sanitized_dirs; do printf 'dir:%s ' "$d"; done
+        for n in $option_names; do printf 'name:%s ' "$n"; done)
     export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
     export UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
     suites 'AddressSanitizer and UndefinedBehaviorSanitizer' "$2" "$selection" 5 ''

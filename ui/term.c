@@ -54,6 +54,7 @@ static struct {
     struct ui_screen last; /* what is on the terminal */
     struct sigaction before_flag[N_FLAG];
     void *stack; /* for handlers, should the main thread overflow its own */
+    int n_early; /* bytes typed before the terminal was ours */
 } term;
 
 /* Read by handlers. */
@@ -275,6 +276,10 @@ int ui_term_open(bool color, struct cw_err *err) {
     raw();
     noecho();
     nonl();
+    /* What was typed ahead went through the old modes, which made newlines of Enter. */
+    if (!(term.saved.c_iflag & ICRNL) || ioctl(STDIN_FILENO, FIONREAD, &term.n_early) != 0) {
+        term.n_early = 0;
+    }
     init_styles(color);
     write_all(PASTE_ON, sizeof PASTE_ON - 1);
     ui_screen_init(&term.last, 1, 1);
@@ -325,6 +330,9 @@ int ui_term_read(struct ui_keys *keys) {
     }
     if (n <= 0) {
         return -1;
+    }
+    for (ssize_t i = 0; i < n && term.n_early > 0; i++, term.n_early--) {
+        bytes[i] = bytes[i] == '\n' ? '\r' : bytes[i];
     }
     ui_keys_feed(keys, bytes, (size_t)n, cw_now());
     return (int)n;

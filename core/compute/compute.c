@@ -5,6 +5,7 @@
  */
 #include "core/compute/compute_impl.h"
 
+#include "core/compute/blas.h"
 #include "core/compute/cpu.h"
 #include "core/compute/quant.h"
 
@@ -58,7 +59,12 @@ int cw_compute_create(struct cw_compute **out, const struct cw_compute_options *
         c->partial_bytes = PARTIAL_BYTES;
         c->partial = cw_large_alloc(c->partial_bytes);
     }
-    if (!c->pool || !c->scratch || !c->partial) {
+    c->blas = opt->blas && cw_blas_open(&c->blas_why);
+    if (c->blas && c->pool) {
+        c->blas_scratch_bytes = (size_t)c->n_threads * CW_BLAS_SCRATCH * sizeof(float);
+        c->blas_scratch = cw_large_alloc(c->blas_scratch_bytes);
+    }
+    if (!c->pool || !c->scratch || !c->partial || (c->blas && !c->blas_scratch)) {
         cw_compute_destroy(c);
         return cw_fail(err, CW_ENOMEM, "no memory for the threads' scratch");
     }
@@ -77,6 +83,9 @@ void cw_compute_destroy(struct cw_compute *c) {
     if (c->partial) {
         cw_large_free(c->partial, c->partial_bytes);
     }
+    if (c->blas_scratch) {
+        cw_large_free(c->blas_scratch, c->blas_scratch_bytes);
+    }
     free(c);
 }
 
@@ -90,7 +99,7 @@ enum cw_isa cw_compute_isa(const struct cw_compute *c) {
 
 bool cw_compute_blas(const struct cw_compute *c, const char **why) {
     if (why) {
-        *why = c->blas_why[0] ? c->blas_why : NULL;
+        *why = c->blas_why;
     }
     return c->blas;
 }
@@ -405,9 +414,24 @@ static void matmul_some(struct cw_compute *c, const struct cw_product *p, int n)
     cw_pool_run(c->pool, matmul_unit, &m, m.first[n]);
 }
 
+static bool blas_takes(const struct cw_compute *c, const struct cw_product *p) {
+    return c->blas && cw_type_info(p->w->type)->act == CW_ACT_F32 && p->x->n >= CW_BLAS_TOKENS;
+}
+
 void cw_matmul(struct cw_compute *c, const struct cw_product *p, int n_products) {
-    for (; n_products > 0; p += MAX_PRODUCTS, n_products -= MAX_PRODUCTS) {
-        matmul_some(c, p, n_products < MAX_PRODUCTS ? n_products : MAX_PRODUCTS);
+    while (n_products > 0) {
+        int n = 0;
+        while (n < n_products && n < MAX_PRODUCTS && !blas_takes(c, p + n)) {
+            n++;
+        }
+        if (n > 0) {
+            matmul_some(c, p, n);
+        } else {
+            cw_blas_product(c, p, c->blas_scratch);
+            n = 1;
+        }
+        p += n;
+        n_products -= n;
     }
 }
 

@@ -14,7 +14,9 @@ struct cw_compute {
     struct cw_pool *pool;
     int n_threads;
     bool blas;
-    char blas_why[160]; /* why not, when it was asked for */
+    const char *blas_why; /* why not, when it was asked for; else NULL */
+    float *blas_scratch;  /* CW_BLAS_SCRATCH floats a thread */
+    size_t blas_scratch_bytes;
     /* Attention: a region a thread, and one for the partial results of chunks. */
     float *scratch, *partial;
     size_t scratch_bytes, partial_bytes; /* of all threads; of the partials */

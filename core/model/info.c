@@ -52,7 +52,9 @@ static void count_types(struct cw_info *info, const struct cw_gguf *g) {
         e->n_params += elements(t);
         e->bytes += t->bytes;
     }
-    qsort(info->types, info->n_types, sizeof *info->types, more_bytes);
+    if (info->n_types > 0) {
+        qsort(info->types, info->n_types, sizeof *info->types, more_bytes);
+    }
 }
 
 /* The first tensor of a type that is not supported, or NULL. */

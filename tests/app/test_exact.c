@@ -5,6 +5,7 @@
  * real model, against the reference data where that is at hand.
  */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +303,40 @@ START_TEST(smollm2_chooses_as_the_reference) {
 }
 END_TEST
 
+START_TEST(smollm2_predicts_as_the_reference) {
+    const char *model = driver_smollm2();
+    FILE *f = model ? open_reference("perplexity.json") : NULL;
+    char text[2048];
+    if (!f) {
+        return;
+    }
+    fclose(f);
+    snprintf(text, sizeof text, "%s/perplexity.json", reference_dir());
+    struct json_object *reference = json_object_from_file(text);
+    struct json_object *of_models = json_object_object_get(reference, "models");
+    snprintf(text, sizeof text, "%s/perplexity.txt", reference_dir());
+    driver_run(&d, "", "perplexity", "-m", model, "-f", text, "--json", NULL);
+    driver_expect_ok(&d);
+    struct json_object *got = driver_json(&d);
+    int n = 0;
+    for (size_t i = 0; i < json_object_array_length(of_models); i++) {
+        struct json_object *m = json_object_array_get_idx(of_models, i);
+        static const char *const figures[] = {"all", "half"};
+        for (size_t k = 0; k < 2 && strcmp(text_of(m, "model"), "smollm2-135m") == 0; k++, n++) {
+            struct json_object *expected = json_object_object_get(m, "reference");
+            struct json_object *bound = json_object_object_get(m, "bound");
+            double a = json_object_get_double(json_object_object_get(got, figures[k]));
+            double b = json_object_get_double(json_object_object_get(expected, figures[k]));
+            double most = json_object_get_double(json_object_object_get(bound, figures[k]));
+            ck_assert_msg(a > 1 && fabs(log(a / b)) <= most, "%s: %g, not %g", figures[k], a, b);
+        }
+    }
+    ck_assert_int_eq(n, 2);
+    json_object_put(got);
+    json_object_put(reference);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("exact");
     TCase *t = tcase_create("one arithmetic");
@@ -319,6 +354,7 @@ int main(void) {
     tcase_add_test(m, smollm2_tokenises_as_the_reference);
     tcase_add_test(m, smollm2_renders_as_the_reference);
     tcase_add_test(m, smollm2_chooses_as_the_reference);
+    tcase_add_test(m, smollm2_predicts_as_the_reference);
     suite_add_tcase(suite, m);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);

@@ -203,7 +203,7 @@ double weight_at(enum cw_type type, const uint8_t *p, int i) {
         return half_at(p) * s * iq4[bits(p + 8 + 16 * s32, 8 * (in32 % 16) + 4 * (in32 / 16), 4)];
     }
     }
-    return NAN;
+    return (double)NAN;
 }
 
 long first_difference(const float *a, const float *b, size_t n) {

@@ -104,11 +104,13 @@ START_TEST(f64_functions_are_accurate) {
 END_TEST
 
 START_TEST(f64_limits) {
-    ck_assert(cw_exp(0) == 1 && cw_exp(-800) == 0 && isinf(cw_exp(800)) && isnan(cw_exp(NAN)));
+    ck_assert(cw_exp(0) == 1 && cw_exp(-800) == 0 && isinf(cw_exp(800)) &&
+              isnan(cw_exp((double)NAN)));
     ck_assert(cw_exp(-740) > 0); /* a denormal */
-    ck_assert(cw_log(1) == 0 && isinf(cw_log(0)) && isnan(cw_log(-1)) && isinf(cw_log(INFINITY)));
+    ck_assert(cw_log(1) == 0 && isinf(cw_log(0)) && isnan(cw_log(-1)) && isinf(cw_log(HUGE_VAL)));
     ck_assert_double_eq_tol(cw_log(5e-324), -744.4400719213812, 1e-10);
-    ck_assert(cw_sin(0) == 0 && cw_cos(0) == 1 && isnan(cw_sin(INFINITY)) && isnan(cw_cos(NAN)));
+    ck_assert(cw_sin(0) == 0 && cw_cos(0) == 1 && isnan(cw_sin(HUGE_VAL)) &&
+              isnan(cw_cos((double)NAN)));
     ck_assert(isnan(cw_sin(0x1p41)));
     ck_assert(cw_pow(10000, 0) == 1 && cw_pow(2, 10) == 1024 && cw_pow(10, 1) == 10);
     ck_assert(cw_pow(0, 2) == 0 && isnan(cw_pow(-1, 2)) && isinf(cw_pow(1e300, 2)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "md_reference.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,21 +15,26 @@
 struct styled {
     struct cw_buf *out;
     char last[8];
-    bool inlines; /* blanks at the beginning of a line do not count (cmark keeps some) */
-    bool in_cell; /* tabs are blanks */
-    bool line_begins;
+    bool inlines; /* how many blanks stand in a row does not count (cmark keeps some of a lazy line)
+                   */
+    bool after_blank;
 };
 
-static void style_to(struct styled *st, const char *style)
-{
+static void style_to(struct styled *st, const char *style) {
     if (strcmp(st->last, style) != 0) {
         cw_buf_printf(st->out, "{%s}", style);
         snprintf(st->last, sizeof st->last, "%s", style);
     }
 }
 
-static void add_styled(struct styled *st, const char *style, const char *s, size_t n)
-{
+static void add_styled(struct styled *st, const char *style, const char *s, size_t n) {
+    while (strchr(style, 'c') != NULL && n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t')) {
+        n--; /* a blank of a lazy line at an end of a code span */
+    }
+    while (strchr(style, 'c') != NULL && n > 0 && (s[0] == ' ' || s[0] == '\t')) {
+        s++;
+        n--;
+    }
     if (n > 0) {
         style_to(st, style);
     }
@@ -36,25 +42,22 @@ static void add_styled(struct styled *st, const char *style, const char *s, size
         bool blank = s[i] == ' ' || s[i] == '\t';
         if (s[i] == '\n') {
             cw_buf_puts(st->out, "\\n");
-            st->line_begins = true;
-        } else if (!blank || !st->line_begins || !st->inlines) {
-            cw_buf_putc(st->out, st->in_cell && blank ? ' ' : s[i]);
-            st->line_begins = false;
+        } else if (!blank || !st->after_blank || !st->inlines) {
+            cw_buf_putc(st->out, st->inlines && blank ? ' ' : s[i]);
         }
+        st->after_blank = blank || s[i] == '\n';
     }
 }
 
 static void style_name(char out[8], bool strong, bool emph, bool strike, bool code, bool html,
-                       bool image)
-{
+                       bool image) {
     snprintf(out, 8, "%s%s%s%s%s%s", strong ? "s" : "", emph ? "e" : "", strike ? "x" : "",
              code ? "c" : "", html ? "h" : "", image ? "i" : "");
 }
 
 /* ---- Ours. ---- */
 
-static void our_path(const struct md *m, uint32_t place, size_t block, struct cw_buf *out)
-{
+static void our_path(const struct md *m, uint32_t place, size_t block, struct cw_buf *out) {
     if (place == 0) {
         return;
     }
@@ -69,8 +72,7 @@ static void our_path(const struct md *m, uint32_t place, size_t block, struct cw
 }
 
 static void our_text(const struct md *m, size_t begin, size_t end, size_t run, size_t run_end,
-                     struct cw_buf *out)
-{
+                     struct cw_buf *out) {
     struct styled st = {.out = out, .inlines = true};
     for (; run < run_end; run++) {
         const struct md_run *r = &m->runs.v[run];
@@ -88,8 +90,7 @@ static void our_text(const struct md *m, size_t begin, size_t end, size_t run, s
 }
 
 static void our_table(const struct md *m, const struct md_block *b, size_t run, size_t run_end,
-                      struct cw_buf *out)
-{
+                      struct cw_buf *out) {
     const struct md_table *t = &m->tables.v[b->item];
     size_t n_cols = m->rows.v[t->first_row].n;
     cw_buf_puts(out, "table");
@@ -109,8 +110,7 @@ static void our_table(const struct md *m, const struct md_block *b, size_t run, 
     }
 }
 
-void describe_ours(struct md *m, struct cw_buf *out)
-{
+void describe_ours(struct md *m, struct cw_buf *out) {
     for (size_t i = 0; i < m->blocks.n; i++) {
         const struct md_block *b = &m->blocks.v[i];
         size_t run_end = i + 1 < m->blocks.n ? m->blocks.v[i + 1].run : m->runs.n;
@@ -148,14 +148,12 @@ void describe_ours(struct md *m, struct cw_buf *out)
 
 /* ---- cmark's. ---- */
 
-static bool is_break(const char *html)
-{
+static bool is_break(const char *html) {
     return strcmp(html, "<br>") == 0 || strcmp(html, "<br/>") == 0 || strcmp(html, "<br />") == 0;
 }
 
-static void their_inlines(cmark_node *parent, struct cw_buf *out, bool in_cell)
-{
-    struct styled st = {.out = out, .inlines = true, .in_cell = in_cell};
+static void their_inlines(cmark_node *parent, struct cw_buf *out) {
+    struct styled st = {.out = out, .inlines = true};
     int strong = 0, emph = 0, strike = 0, image = 0;
     cmark_iter *iter = cmark_iter_new(parent);
     cmark_event_type event;
@@ -196,14 +194,12 @@ static void their_inlines(cmark_node *parent, struct cw_buf *out, bool in_cell)
     cmark_iter_free(iter);
 }
 
-static const char *type_of(cmark_node *node)
-{
+static const char *type_of(cmark_node *node) {
     return node != NULL ? cmark_node_get_type_string(node) : "";
 }
 
 /* The marks of the containers that hold `node`; what was shown before has user data. */
-static void their_path(cmark_node *node, struct cw_buf *out)
-{
+static void their_path(cmark_node *node, struct cw_buf *out) {
     cmark_node *parent = cmark_node_parent(node);
     if (parent != NULL) {
         their_path(parent, out);
@@ -242,21 +238,19 @@ static void their_path(cmark_node *node, struct cw_buf *out)
     }
 }
 
-static void their_lines(cmark_node *node, const char *s, struct cw_buf *out)
-{
+static void their_lines(cmark_node *node, const char *s, struct cw_buf *out) {
     while (*s != '\0') {
         size_t n = strcspn(s, "\n");
         their_path(node, out);
         cw_buf_puts(out, "p ");
-        struct styled st = {.out = out};
+        struct styled st = {.out = out, .inlines = true};
         add_styled(&st, "h", s, n);
         cw_buf_putc(out, '\n');
         s += n + (s[n] == '\n');
     }
 }
 
-static void their_table(cmark_node *table, struct cw_buf *out)
-{
+static void their_table(cmark_node *table, struct cw_buf *out) {
     unsigned n_cols = cmark_gfm_extensions_get_table_columns(table);
     const uint8_t *aligns = cmark_gfm_extensions_get_table_alignments(table);
     cw_buf_puts(out, "table");
@@ -267,14 +261,13 @@ static void their_table(cmark_node *table, struct cw_buf *out)
         cw_buf_puts(out, " /");
         for (cmark_node *cell = cmark_node_first_child(row); cell; cell = cmark_node_next(cell)) {
             cw_buf_puts(out, " |");
-            their_inlines(cell, out, true);
+            their_inlines(cell, out);
         }
     }
 }
 
 /* Whether anything below is shown: a leaf, or the mark of an item. */
-static bool shows(cmark_node *node)
-{
+static bool shows(cmark_node *node) {
     for (cmark_node *c = cmark_node_first_child(node); c != NULL; c = cmark_node_next(c)) {
         const char *type = type_of(c);
         if ((strcmp(type, "block_quote") != 0 && strcmp(type, "list") != 0) || shows(c)) {
@@ -284,8 +277,7 @@ static bool shows(cmark_node *node)
     return false;
 }
 
-static void their_block(cmark_node *node, struct cw_buf *out)
-{
+static void their_block(cmark_node *node, struct cw_buf *out) {
     const char *type = type_of(node);
     bool container = strcmp(type, "document") == 0 || strcmp(type, "block_quote") == 0 ||
                      strcmp(type, "list") == 0 || strcmp(type, "item") == 0 ||
@@ -315,16 +307,15 @@ static void their_block(cmark_node *node, struct cw_buf *out)
         their_table(node, out);
     } else if (strcmp(type, "heading") == 0) {
         cw_buf_printf(out, "h%d ", cmark_node_get_heading_level(node));
-        their_inlines(node, out, false);
+        their_inlines(node, out);
     } else {
         cw_buf_puts(out, "p ");
-        their_inlines(node, out, false);
+        their_inlines(node, out);
     }
     cw_buf_putc(out, '\n');
 }
 
-void describe_cmark(const char *s, size_t n, struct cw_buf *out)
-{
+void describe_cmark(const char *s, size_t n, struct cw_buf *out) {
     static const char *const extensions[] = {"table", "strikethrough", "tasklist"};
     cmark_gfm_core_extensions_ensure_registered();
     cmark_parser *parser = cmark_parser_new(CMARK_OPT_DEFAULT);

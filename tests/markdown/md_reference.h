@@ -2,8 +2,8 @@
  *
  * Two descriptions of one message, in the same words: by the renderer, fed in pieces and kept block
  * by block, and by cmark-gfm, given all of it at once. A line a block: the containers it stands in
- * with their marks ('+' where it is the first one of an item), its kind, and its text with the styles
- * of its runs.
+ * with their marks ('+' where it is the first one of an item), its kind, and its text with the
+ * styles of its runs.
  */
 #ifndef TESTS_MD_REFERENCE_H
 #define TESTS_MD_REFERENCE_H

@@ -176,7 +176,7 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
     return remove(path);
 }
 
-static void tmp_remove(void) {
+void tmp_clear(void) {
     if (tmp_owner == getpid()) { /* not a child that inherited it */
         nftw(tmp_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
@@ -193,7 +193,7 @@ const char *tmp_path(const char *name) {
             abort();
         }
         tmp_owner = getpid();
-        atexit(tmp_remove);
+        atexit(tmp_clear);
     }
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s", tmp_dir, name);

@@ -60,6 +60,8 @@ void mkgguf_quantise(const char *from, const char *to);
 /* A path in a directory of this process's own, removed when it exits. Static storage, overwritten
  * by the call after next. */
 const char *tmp_path(const char *name);
+/* Remove that directory now. */
+void tmp_clear(void);
 void tmp_write(const char *path, const void *data, size_t n);
 
 /* Where the reference data lies, or NULL after a line "skipped: ..." when it does not. */

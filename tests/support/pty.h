@@ -34,7 +34,7 @@ struct pty {
     struct termios before; /* modes as the program found them */
 };
 
-enum { PTY_DEADLINE_MS = 120000 };
+enum { PTY_DEADLINE_MS = 60000 };
 
 void pty_start(struct pty *p, const struct pty_options *opt); /* aborts when it cannot */
 /* Kill what still runs, free everything. */

@@ -246,23 +246,45 @@ START_TEST(a_word_of_any_length_is_cut) {
     static const char *const units[] = {
         "a", "A", "1", " ", "\n", "\t\n", "'", ".", "\xe4\xbd\xa0", "e\xcc\x81",
     };
+    static const char *const ends[] = {"x", "1"}; /* what the run looks ahead to */
     enum { UNITS = 1 << 19 };
     const struct cw_pre *pre = family((size_t)_i);
     struct cw_pretokenizer *p = open_pre(pre->name, true);
     struct cw_buf text = {0};
-    for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
+    for (size_t k = 0; k < 2 * (sizeof units / sizeof *units); k++) {
         struct cw_err err = {0};
         size_t total = 0;
         cw_buf_clear(&text);
         for (size_t i = 0; i < UNITS; i++) {
-            cw_buf_puts(&text, units[k]);
+            cw_buf_puts(&text, units[k / 2]);
         }
-        cw_buf_puts(&text, "x"); /* what the long run looks ahead to */
+        cw_buf_puts(&text, ends[k % 2]);
         int rc = cw_pretokenize(p, text.data, text.len, add_length, &total, &err);
         ck_assert_msg(rc == CW_OK, "%s: %s", pre->name, err.text);
         ck_assert_uint_eq(total, text.len);
     }
     cw_buf_free(&text);
+    cw_pretokenizer_destroy(p);
+}
+END_TEST
+
+/* What the compiled pattern has no stack for is interpreted, on the heap. */
+START_TEST(a_pattern_that_nests_deeply) {
+    static const char *const patterns[PRE_MAX_PATTERNS] = {"(?:a|bc)+"};
+    static const struct cw_pre pre = {"nested", patterns, 0};
+    struct cw_pretokenizer *p = NULL;
+    struct cw_buf text = {0};
+    struct cw_buf got = {0};
+    ck_assert_int_eq(cw_pretokenizer_create(&p, &pre, true, NULL), CW_OK);
+    for (int i = 0; i < 100000; i++) {
+        cw_buf_puts(&text, i % 2 == 0 ? "a" : "bc");
+    }
+    cw_buf_puts(&text, "x");
+    ck_assert_int_eq(cw_pretokenize(p, text.data, text.len, join, &got, NULL), CW_OK);
+    ck_assert_uint_eq(got.len, text.len + 1);
+    ck_assert_str_eq(got.data + got.len - 3, "c|x");
+    cw_buf_free(&text);
+    cw_buf_free(&got);
     cw_pretokenizer_destroy(p);
 }
 END_TEST
@@ -293,6 +315,7 @@ int main(void) {
     tcase_add_test(tcase, names_that_mean_the_same_cut_the_same);
     tcase_add_loop_test(tcase, no_byte_is_lost_compiled_or_interpreted, 0, n_families);
     tcase_add_loop_test(tcase, a_word_of_any_length_is_cut, 0, n_families);
+    tcase_add_test(tcase, a_pattern_that_nests_deeply);
     tcase_add_test(tcase, a_refused_piece_ends_the_cutting);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

@@ -109,17 +109,27 @@ static void expected_back(const struct cw_tokenizer *t, const struct cw_buf *tex
     }
 }
 
+/* False, after a line, when the vocabulary is not here. */
+static bool open_vocab(int v, struct cw_gguf **gguf, struct cw_tokenizer **t) {
+    char path[PATH_MAX_BYTES];
+    struct cw_err err = {0};
+    if (!vocab_path(path, v)) {
+        printf("skipped: %s is not here\n", vocabs[v].name);
+        return false;
+    }
+    ck_assert_msg(cw_gguf_open(gguf, path, &err) == CW_OK, "%s", err.text);
+    ck_assert_msg(cw_tokenizer_create(t, *gguf, NULL, &err) == CW_OK, "%s", err.text);
+    return true;
+}
+
 START_TEST(ids_are_those_of_the_reference) {
     char path[PATH_MAX_BYTES];
     struct cw_err err = {0};
     struct cw_gguf *gguf = NULL;
     struct cw_tokenizer *t = NULL;
-    if (!vocab_path(path, _i)) {
-        printf("skipped: %s is not here\n", vocabs[_i].name);
+    if (!open_vocab(_i, &gguf, &t)) {
         return;
     }
-    ck_assert_msg(cw_gguf_open(&gguf, path, &err) == CW_OK, "%s", err.text);
-    ck_assert_msg(cw_tokenizer_create(&t, gguf, NULL, &err) == CW_OK, "%s", err.text);
     ck_assert(reference_path(path, "cases.jsonl"));
     FILE *cases = fopen(path, "r");
     ck_assert_ptr_nonnull(cases);
@@ -179,6 +189,61 @@ START_TEST(ids_are_those_of_the_reference) {
 }
 END_TEST
 
+/* Whether this byte alone comes back: some vocabularies lack bytes that text seldom has. */
+static bool has_byte(struct cw_tokenizer *t, char byte) {
+    struct cw_ids ids = {0};
+    struct cw_buf back = {0};
+    ck_assert_int_eq(cw_tokenizer_encode(t, &byte, 1, 0, &ids, NULL), CW_OK);
+    cw_tokenizer_decode(t, ids.v, ids.n, false, &back);
+    bool same = back.len == 1 && back.data[0] == byte;
+    cw_ids_free(&ids);
+    cw_buf_free(&back);
+    return same;
+}
+
+START_TEST(random_bytes_come_back) {
+    struct cw_gguf *gguf = NULL;
+    struct cw_tokenizer *t = NULL;
+    if (!open_vocab(_i, &gguf, &t)) {
+        return;
+    }
+    char bytes[256];
+    size_t n_bytes = 0;
+    for (int b = 0; b < 256; b++) {
+        if (has_byte(t, (char)b)) {
+            bytes[n_bytes++] = (char)b;
+        }
+    }
+    printf("%s: %zu of 256 bytes have a token\n", vocabs[_i].name, n_bytes);
+    fflush(stdout);
+    ck_assert_uint_gt(n_bytes, 230);
+    struct cw_buf text = {0};
+    struct cw_buf back = {0};
+    struct cw_ids ids = {0};
+    uint32_t state = 11;
+    for (int round = 0; round < 300; round++) {
+        cw_buf_clear(&text);
+        cw_buf_clear(&back);
+        ids.n = 0;
+        for (int i = 0; i < round * 4; i++) {
+            state = state * 1664525u + 1013904223u;
+            /* Mostly the lower half, so that there is text to merge. */
+            uint32_t r = state >> 8;
+            cw_buf_putc(&text, bytes[r % 4 == 0 ? r / 4 % n_bytes : r / 4 % 128 % n_bytes]);
+        }
+        ck_assert_int_eq(cw_tokenizer_encode(t, text.data, text.len, 0, &ids, NULL), CW_OK);
+        cw_tokenizer_decode(t, ids.v, ids.n, false, &back);
+        ck_assert_uint_eq(back.len, text.len);
+        ck_assert(text.len == 0 || memcmp(back.data, text.data, text.len) == 0);
+    }
+    cw_buf_free(&text);
+    cw_buf_free(&back);
+    cw_ids_free(&ids);
+    cw_tokenizer_destroy(t);
+    cw_gguf_close(gguf);
+}
+END_TEST
+
 int main(void) {
     char path[PATH_MAX_BYTES];
     Suite *suite = suite_create("tokenizer_reference");
@@ -186,6 +251,7 @@ int main(void) {
     tcase_set_timeout(tcase, 120);
     if (reference_path(path, "cases.jsonl")) {
         tcase_add_loop_test(tcase, ids_are_those_of_the_reference, 0, N_VOCABS);
+        tcase_add_loop_test(tcase, random_bytes_come_back, 0, N_VOCABS);
     } else {
         printf("skipped: the reference is not here\n");
     }

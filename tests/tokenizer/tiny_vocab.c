@@ -1,8 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Without Check, so that other programs than tests can use it: what must not fail aborts. */
 #include "tiny_vocab.h"
 
-#include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,6 +74,13 @@ void tiny_vocab_add_merge(struct tiny_vocab *v, const char *entry) {
     v->n_merges++;
 }
 
+static void must(int rc, const struct cw_err *err) {
+    if (rc != CW_OK) {
+        fprintf(stderr, "vocabulary of the test: %s\n", err->text);
+        abort();
+    }
+}
+
 /* Whether the token is there; v->tokens holds length and bytes of each. */
 static int32_t find(const struct tiny_vocab *v, const char *s) {
     size_t at = 0;
@@ -126,7 +135,7 @@ int tiny_vocab_try(struct tiny_vocab *v, const char *pre, struct cw_gguf **g,
     mkgguf_save(&v->m, path);
     int rc = cw_gguf_open(g, path, err);
     unlink(path);
-    ck_assert_msg(rc == CW_OK, "%s", err->text);
+    must(rc, err);
     rc = cw_tokenizer_create(t, *g, &opt, err);
     if (rc != CW_OK) {
         cw_gguf_close(*g);
@@ -138,8 +147,7 @@ int tiny_vocab_try(struct tiny_vocab *v, const char *pre, struct cw_gguf **g,
 struct tiny tiny_open(struct tiny_vocab *v) {
     struct tiny tiny;
     struct cw_err err = {0};
-    int rc = tiny_vocab_try(v, NULL, &tiny.g, &tiny.t, &err);
-    ck_assert_msg(rc == CW_OK, "%s", err.text);
+    must(tiny_vocab_try(v, NULL, &tiny.g, &tiny.t, &err), &err);
     tiny_vocab_free(v);
     return tiny;
 }

@@ -35,7 +35,7 @@ void tui_model_text(struct tui *t, const char *text) {
 void tui_model_words(struct tui *t, int words, bool loop) {
     struct markov m;
     markov_init(&m);
-    m.n_ctx = 16384;
+    m.n_ctx = 65536;
     for (int i = 0; i < words; i++) {
         char word[16];
         snprintf(word, sizeof word, "w%04d%s", i, i % 10 == 9 ? ".\n" : " ");
@@ -51,7 +51,7 @@ void tui_model_words(struct tui *t, int words, bool loop) {
 void tui_start(struct tui *t) {
     const char *build = getenv("CHINWAG_BUILD_ROOT");
     ck_assert_ptr_nonnull(build);
-    char program[512], home[160], term[64], lang[64], asan[256], path[512];
+    char program[512], home[256], term[128], lang[128], asan[512], path[1024];
     const char *env[16];
     const char *argv[16];
     int n = 0, k = 0;
@@ -101,9 +101,8 @@ void tui_assert_restored(struct tui *t) {
     ck_assert_msg(pty_modes_restored(&t->pty), "the modes of the terminal are changed");
     ck_assert_msg(pty_raw_has(&t->pty, 0, "\033[?2004h"), "bracketed paste was never on");
     /* each on-switch is followed by its off-switch */
-    static const char *const pairs[][2] = {{"\033[?1049h", "\033[?1049l"},
-                                           {"\033[?2004h", "\033[?2004l"},
-                                           {"\033[?25l", "\033[?25h"}};
+    static const char *const pairs[][2] = {
+        {"\033[?1049h", "\033[?1049l"}, {"\033[?2004h", "\033[?2004l"}, {"\033[?25l", "\033[?25h"}};
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const struct cw_buf *raw = &t->pty.raw;
         size_t on = 0, off = 0;
@@ -122,7 +121,7 @@ void tui_assert_restored(struct tui *t) {
 }
 
 void tui_end(struct tui *t) {
-    char command[128];
+    char command[256];
     pty_end(&t->pty);
     snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", t->dir, t->dir);
     ck_assert_int_eq(system(command), 0);

@@ -374,6 +374,21 @@ static void take_word(struct lexer *x) {
     }
 }
 
+/* ".5", but not what follows a range's dots. */
+static bool is_fraction(const struct lexer *x) {
+    return x->at + 1 < x->n && is_digit(x->s[x->at + 1]) && (x->at == 0 || x->s[x->at - 1] != '.');
+}
+
+/* "@a.b", an '@' at x->at. */
+static size_t decorator_end(const struct lexer *x) {
+    size_t i = x->at;
+    do {
+        i++;
+        i += word_length(x->code, x->s + i, x->n - i);
+    } while (i + 1 < x->n && x->s[i] == '.' && is_letter(x->code, x->s[i + 1]));
+    return i;
+}
+
 static void lex_code(struct lexer *x) {
     const struct cw_hl_code *code = x->code;
     if (x->hl->in == IN_COMMENT) {
@@ -397,13 +412,13 @@ static void lex_code(struct lexer *x) {
         } else if (try_comment(x) || ((code->flags & CW_HL_RUST) != 0 && try_rust(x)) ||
                    try_string(x, x->at)) {
             continue;
-        } else if (is_digit(c) || (c == '.' && x->at + 1 < x->n && is_digit(x->s[x->at + 1]))) {
+        } else if (is_digit(c) || (c == '.' && is_fraction(x))) {
             take(x, x->at + cw_hl_number(x->s + x->at, x->n - x->at), MD_NUMBER);
         } else if (is_letter(code, c)) {
             take_word(x);
         } else if (c == '@' && (code->flags & CW_HL_DECORATORS) != 0 && x->at + 1 < x->n &&
                    is_letter(code, x->s[x->at + 1])) {
-            take(x, x->at + 1 + word_length(code, x->s + x->at + 1, x->n - x->at - 1), MD_PREPROC);
+            take(x, decorator_end(x), MD_PREPROC);
         } else if (c == '$' && (code->flags & CW_HL_VARIABLES) != 0) {
             take_variable(x);
         } else {

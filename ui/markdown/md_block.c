@@ -18,219 +18,7 @@
 #include "ui/markdown/md_internal.h"
 #include "ui/markdown/md_scan.h"
 
-enum { PROBE_BYTES = 256 };
-
-/* The place of what is added now. */
-static uint32_t here(const struct md *m) {
-    return m->p.depth > 0 ? m->p.stack[m->p.depth - 1].place : 0;
-}
-
-static bool on_top(const struct md *m, enum md_container_kind kind) {
-    return m->p.depth > 0 && m->p.stack[m->p.depth - 1].kind == kind;
-}
-
-static enum md_role base_role(const struct md *m) {
-    return md_in_quote(m, here(m)) ? MD_QUOTE : MD_TEXT;
-}
-
-/* ---- The text of an open paragraph or table. ---- */
-
-static void clear_leaf(struct md *m) {
-    m->p.leaf = (struct md_leaf){.kind = MD_LEAF_NONE};
-    cw_buf_clear(&m->leaf_text);
-    m->leaf_lines.n = 0;
-    m->growing = MD_NONE;
-    m->leaf_serial++;
-}
-
-static void keep_line(struct md *m, const char *s, size_t n, size_t source) {
-    if (m->leaf_lines.n > 0) {
-        cw_buf_putc(&m->leaf_text, '\n');
-    }
-    MD_RESERVE(m->leaf_lines);
-    m->leaf_lines.v[m->leaf_lines.n++] = (struct md_source_line){m->leaf_text.len, source};
-    cw_buf_add(&m->leaf_text, s, n);
-}
-
-static size_t kept_end(const struct md *m, size_t i) {
-    return i + 1 < m->leaf_lines.n ? m->leaf_lines.v[i + 1].begin - 1 : m->leaf_text.len;
-}
-
-/* The kept lines as they were written, into the last block. */
-static void add_kept(struct md *m, enum md_role role) {
-    for (size_t i = 0; i < m->leaf_lines.n; i++) {
-        const struct md_source_line *line = &m->leaf_lines.v[i];
-        if (i > 0) {
-            md_add_text(m, "\n", 1, role, 0, 0, line->source - 1);
-        }
-        md_add_text(m, m->leaf_text.data + line->begin, kept_end(m, i) - line->begin, role, 0, 0,
-                    line->source);
-    }
-}
-
-/* More of a leaf whose lines are settled as they come. */
-static void grow(struct md *m, const char *s, size_t n, size_t source) {
-    enum md_role role = base_role(m);
-    switch (m->p.leaf.kind) {
-    case MD_LEAF_FENCED:
-    case MD_LEAF_INDENTED:
-        role = MD_CODE_TEXT;
-        break;
-    case MD_LEAF_HTML:
-        role = MD_HTML;
-        break;
-    default:
-        break;
-    }
-    md_add_text(m, s, n, role, 0, 0, source);
-    md_block_end(m);
-}
-
-/* A line of the open paragraph or table; `cut`: more of it will follow. */
-static void add_text_line(struct md *m, const char *s, size_t n, size_t source, bool cut) {
-    struct md_leaf *leaf = &m->p.leaf;
-    if (!leaf->plain && !cut && m->leaf_text.len + 1 + n <= MD_LEAF_MAX) {
-        keep_line(m, s, n, source);
-        return;
-    }
-    if (!leaf->plain) {
-        md_block_begin(m, MD_BLOCK_FLOW, here(m), leaf->source);
-        add_kept(m, base_role(m));
-        md_block_end(m);
-        cw_buf_clear(&m->leaf_text);
-        m->leaf_lines.n = 0;
-        leaf->plain = true;
-        m->growing = m->blocks.n - 1;
-    }
-    const struct md_block *block = &m->blocks.v[m->growing];
-    if (block->end > block->begin) {
-        grow(m, "\n", 1, source - 1);
-    }
-    grow(m, s, n, source);
-}
-
-/* "[ ] " or "[x] " in front of an item's first paragraph becomes its mark. Returns its bytes. */
-static size_t take_task(struct md *m) {
-    const char *s = m->leaf_text.data;
-    size_t n = m->leaf_text.len;
-    if (!on_top(m, MD_IN_ITEM) || n < 3 || s[0] != '[' || s[2] != ']' ||
-        (s[1] != ' ' && s[1] != 'x' && s[1] != 'X') ||
-        (n > 3 && s[3] != ' ' && s[3] != '\t' && s[3] != '\n')) {
-        return 0;
-    }
-    struct md_place *place = &m->places.v[here(m) - 1];
-    if (place->first_block != MD_NONE) {
-        return 0;
-    }
-    bool numbered = place->mark[0] >= '0' && place->mark[0] <= '9';
-    if (numbered) {
-        place->mark[place->len++] = ' ';
-        place->width++;
-    } else {
-        place->len = 0;
-        place->width = 1;
-    }
-    memcpy(place->mark + place->len, s[1] == ' ' ? "\xe2\x98\x90" : "\xe2\x98\x91", 3);
-    place->len = (uint8_t)(place->len + 3);
-    place->width++;
-    place->role = s[1] == ' ' ? MD_TASK_OPEN : MD_TASK_DONE;
-    size_t taken = 3;
-    while (taken < n && (s[taken] == ' ' || s[taken] == '\t')) {
-        taken++;
-    }
-    return taken;
-}
-
-/* The first n kept lines as a paragraph (level 0) or a heading. */
-static void settle_text(struct md *m, size_t n, int level) {
-    size_t skip = level == 0 ? take_task(m) : 0;
-    enum md_role role = level > 0 ? (enum md_role)(MD_HEADING1 + level - 1) : base_role(m);
-    md_block_begin(m, MD_BLOCK_FLOW, here(m), m->p.leaf.source)->item = (size_t)level;
-    m->leaf_lines.v[0].begin += skip;
-    m->leaf_lines.v[0].source += skip;
-    md_add_inline(m, m->leaf_text.data, kept_end(m, n - 1), role, m->leaf_lines.v, n);
-    md_block_end(m);
-}
-
-/* The last kept line turns out to be the header of a table. */
-static void begin_table(struct md *m) {
-    size_t n = m->leaf_lines.n;
-    struct md_source_line header = m->leaf_lines.v[n - 1];
-    if (n > 1) {
-        settle_text(m, n - 1, 0);
-        size_t len = m->leaf_text.len - header.begin;
-        memmove(m->leaf_text.data, m->leaf_text.data + header.begin, len + 1);
-        m->leaf_text.len = len;
-        m->leaf_lines.v[0] = (struct md_source_line){0, header.source};
-        m->leaf_lines.n = 1;
-    }
-    m->p.leaf.kind = MD_LEAF_TABLE;
-    m->p.leaf.source = header.source;
-    m->leaf_serial++;
-}
-
-/* ---- Code. ---- */
-
-struct colouring {
-    struct md *m;
-    size_t begin; /* of the line in md.text */
-    size_t source;
-};
-
-static void colour(void *arg, enum md_role role, size_t begin, size_t end) {
-    const struct colouring *c = arg;
-    if (end > begin) {
-        md_add_run(c->m, c->begin + begin, role, 0, 0, c->source + begin);
-    }
-}
-
-/* A line of the open code block, `blanks` of a tab in front. */
-static void add_code(struct md *m, int blanks, const char *s, size_t n, size_t source,
-                     bool coloured) {
-    md_block_begin(m, MD_BLOCK_CODE_LINE, here(m), source)->item = m->p.leaf.code;
-    struct colouring c = {m, m->text.len, source};
-    cw_buf_add(&m->text, "   ", (size_t)blanks);
-    cw_buf_add(&m->text, s, n);
-    size_t len = m->text.len - c.begin;
-    if (coloured) {
-        /* the lexer reads the text where it lies: runs are added, text is not */
-        cw_hl_line(&m->p.leaf.hl, m->text.data + c.begin, len, colour, &c);
-    } else if (len > 0) {
-        md_add_run(m, c.begin, MD_CODE_TEXT, 0, 0, source);
-    }
-    md_block_end(m);
-    m->codes.v[m->p.leaf.code].end = m->text.len;
-}
-
-static void end_code_line(struct md *m) {
-    cw_buf_putc(&m->text, '\n');
-    m->codes.v[m->p.leaf.code].end = m->text.len;
-    m->growing = MD_NONE;
-}
-
-static void open_code(struct md *m, enum md_leaf_kind kind, const char *language, size_t n,
-                      size_t source) {
-    md_block_begin(m, MD_BLOCK_CODE_TOP, here(m), source)->item = m->codes.n;
-    MD_RESERVE(m->codes);
-    m->codes.v[m->codes.n++] = (struct md_code){
-        .begin = m->text.len, .end = m->text.len, .language = md_add_string(m, language, n)};
-    m->p.leaf = (struct md_leaf){
-        .kind = kind, .source = source, .code = m->codes.n - 1, .hl = cw_hl_begin(language, n)};
-}
-
-static void add_code_bottom(struct md *m) {
-    md_block_begin(m, MD_BLOCK_CODE_BOTTOM, here(m), m->source)->item = m->p.leaf.code;
-}
-
-/* An indented block keeps empty lines back: they belong to it only if code follows. */
-static void add_kept_code(struct md *m) {
-    for (size_t i = 0; i < m->leaf_lines.n; i++) {
-        const struct md_source_line *line = &m->leaf_lines.v[i];
-        add_code(m, 0, m->leaf_text.data + line->begin, kept_end(m, i) - line->begin, line->source,
-                 true);
-        end_code_line(m);
-    }
-}
+enum { PROBE_BYTES = 64 }; /* of a line, in which close_early looks for a beginning */
 
 /* ---- Opening and closing. ---- */
 
@@ -242,24 +30,24 @@ static void close_leaf(struct md *m) {
         return;
     case MD_LEAF_PARAGRAPH:
         if (!leaf->plain) {
-            settle_text(m, m->leaf_lines.n, 0);
+            md_leaf_settle(m, m->leaf_lines.n, 0);
         }
         break;
     case MD_LEAF_TABLE:
         if (!leaf->plain) {
-            md_add_table(m, here(m), leaf->source);
+            md_add_table(m, md_here(m), leaf->source);
         }
         break;
     case MD_LEAF_FENCED:
     case MD_LEAF_INDENTED:
         blank = m->leaf_lines.n > 0;
-        add_code_bottom(m);
+        md_code_bottom(m);
         m->codes.v[leaf->code].closed = true;
         break;
     case MD_LEAF_HTML:
         break;
     }
-    clear_leaf(m);
+    md_leaf_clear(m);
     m->p.blank = m->p.blank || blank;
 }
 
@@ -267,8 +55,8 @@ static void close_leaf(struct md *m) {
 static void unwind(struct md *m, int depth) {
     close_leaf(m);
     for (; m->p.depth > depth; m->p.depth--) {
-        uint32_t place = here(m);
-        if (on_top(m, MD_IN_ITEM) && m->places.v[place - 1].first_block == MD_NONE) {
+        uint32_t place = md_here(m);
+        if (md_on_top(m, MD_IN_ITEM) && m->places.v[place - 1].first_block == MD_NONE) {
             md_block_begin(m, MD_BLOCK_FLOW, place, m->source); /* an empty item shows its mark */
         }
     }
@@ -276,10 +64,10 @@ static void unwind(struct md *m, int depth) {
 
 /* What comes now is neither text of the open leaf nor an item of the open list. */
 static void enter(struct md *m) {
-    if (on_top(m, MD_IN_LIST)) {
+    if (md_on_top(m, MD_IN_LIST)) {
         m->p.depth--;
     }
-    if (on_top(m, MD_IN_ITEM)) {
+    if (md_on_top(m, MD_IN_ITEM)) {
         m->p.stack[m->p.depth - 1].has_child = true;
     }
 }
@@ -294,7 +82,7 @@ static void open_quote(struct md *m, struct md_cursor *c) {
     md_skip_bytes(c, 1);
     md_skip_columns(c, 1);
     m->p.stack[m->p.depth] = (struct md_container){
-        .kind = MD_IN_QUOTE, .place = md_add_place(m, here(m), true, "\xe2\x94\x82")};
+        .kind = MD_IN_QUOTE, .place = md_add_place(m, md_here(m), true, "\xe2\x94\x82")};
     m->p.depth++;
 }
 
@@ -312,13 +100,13 @@ static void item_mark(const struct md *m, const struct md_container *list, char 
 }
 
 static void open_item(struct md *m, struct md_cursor *c, const struct md_bullet *b) {
-    if (!on_top(m, MD_IN_LIST) || !same_list(&m->p.stack[m->p.depth - 1], b)) {
+    if (!md_on_top(m, MD_IN_LIST) || !same_list(&m->p.stack[m->p.depth - 1], b)) {
         enter(m);
         m->p.stack[m->p.depth] = (struct md_container){.kind = MD_IN_LIST,
                                                        .ordered = b->ordered,
                                                        .delim = b->delim,
                                                        .number = b->number,
-                                                       .place = here(m)};
+                                                       .place = md_here(m)};
         m->p.depth++;
     }
     struct md_container *list = &m->p.stack[m->p.depth - 1];
@@ -395,7 +183,7 @@ struct start {
  * on in this line. `lazy`: a paragraph is open. Of a `cut` line only the beginning is known. */
 static struct start find_start(const struct md *m, const struct md_cursor *c, int depth,
                                bool paragraph, bool lazy, bool cut) {
-    struct start st = {START_NONE};
+    struct start st = {.kind = START_NONE};
     const char *s = c->s + c->first;
     size_t n = c->n - c->first;
     if (c->indent > 3) {
@@ -436,7 +224,7 @@ static struct start find_start(const struct md *m, const struct md_cursor *c, in
 }
 
 static void add_html_line(struct md *m, const struct md_cursor *c, bool cut) {
-    md_block_begin(m, MD_BLOCK_FLOW, here(m), m->source + c->at);
+    md_block_begin(m, MD_BLOCK_FLOW, md_here(m), m->source + c->at);
     size_t at = c->at + (c->tab > 0);
     md_add_text(m, "   ", (size_t)c->tab, MD_HTML, 0, 0, m->source + c->at);
     md_add_text(m, c->s + at, c->n - at, MD_HTML, 0, 0, m->source + at);
@@ -444,17 +232,17 @@ static void add_html_line(struct md *m, const struct md_cursor *c, bool cut) {
     if (cut) {
         m->growing = m->blocks.n - 1;
     } else if (md_html_close(c->s + c->at, c->n - c->at, m->p.leaf.html)) {
-        clear_leaf(m);
+        md_leaf_clear(m);
     }
 }
 
 static void add_code_line(struct md *m, const struct md_cursor *c, bool cut) {
     size_t at = c->at + (c->tab > 0);
-    add_code(m, c->tab, c->s + at, c->n - at, m->source + at, !cut);
+    md_code_line(m, c->tab, c->s + at, c->n - at, m->source + at, !cut);
     if (cut) {
         m->growing = m->blocks.n - 1;
     } else {
-        end_code_line(m);
+        md_code_end_line(m);
     }
 }
 
@@ -475,11 +263,11 @@ static bool take_verbatim(struct md *m, struct md_cursor *c, bool cut) {
     case MD_LEAF_INDENTED:
         if (c->blank && !cut) {
             md_skip_columns(c, 4);
-            keep_line(m, c->s + c->at, c->n - c->at, m->source + c->at);
+            md_leaf_keep(m, c->s + c->at, c->n - c->at, m->source + c->at);
             return true;
         }
         if (c->indent > 3) {
-            add_kept_code(m);
+            md_code_kept(m);
             cw_buf_clear(&m->leaf_text);
             m->leaf_lines.n = 0;
             md_skip_columns(c, 4);
@@ -507,19 +295,19 @@ static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st,
     switch (st->kind) {
     case START_ATX: {
         struct md_source_line line = {0, source + st->begin};
-        md_block_begin(m, MD_BLOCK_FLOW, here(m), source)->item = (size_t)st->level;
+        md_block_begin(m, MD_BLOCK_FLOW, md_here(m), source)->item = (size_t)st->level;
         md_add_inline(m, s + st->begin, st->end - st->begin,
                       (enum md_role)(MD_HEADING1 + st->level - 1), &line, 1);
         md_block_end(m);
         break;
     }
     case START_RULE:
-        md_block_begin(m, MD_BLOCK_RULE, here(m), source);
+        md_block_begin(m, MD_BLOCK_RULE, md_here(m), source);
         break;
     case START_FENCE: {
         size_t len;
         const char *word = md_info_word(s + st->level, n - (size_t)st->level, &len);
-        open_code(m, MD_LEAF_FENCED, word, len, source);
+        md_code_open(m, MD_LEAF_FENCED, word, len, source);
         m->p.leaf.fence = s[0];
         m->p.leaf.n_fence = st->level;
         m->p.leaf.indent = c->indent;
@@ -530,7 +318,7 @@ static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st,
         add_html_line(m, c, cut);
         break;
     case START_CODE:
-        open_code(m, MD_LEAF_INDENTED, "", 0, m->source + c->at);
+        md_code_open(m, MD_LEAF_INDENTED, "", 0, m->source + c->at);
         md_skip_columns(c, 4);
         add_code_line(m, c, cut);
         break;
@@ -542,8 +330,7 @@ static void open_leaf(struct md *m, struct md_cursor *c, const struct start *st,
 static void open_paragraph(struct md *m, const struct md_cursor *c, bool cut) {
     enter(m);
     m->p.leaf = (struct md_leaf){.kind = MD_LEAF_PARAGRAPH, .source = m->source + c->first};
-    m->leaf_serial++;
-    add_text_line(m, c->s + c->first, c->n - c->first, m->source + c->first, cut);
+    md_leaf_line(m, c->s + c->first, c->n - c->first, m->source + c->first, cut);
 }
 
 static bool is_table_start(const struct md *m, const struct md_cursor *c) {
@@ -567,7 +354,8 @@ static void take_line(struct md *m, const char *s, size_t n, bool cut) {
     enum md_leaf_kind kind = m->p.leaf.kind;
     bool empty = c.blank && !cut;
     bool paragraph = all && kind == MD_LEAF_PARAGRAPH && !empty;
-    bool table = all && kind == MD_LEAF_TABLE && !empty;
+    bool table = all && kind == MD_LEAF_TABLE && !empty &&
+                 (cut || md_count_cells(s + c.first, n - c.first) > 0);
     bool lazy = kind == MD_LEAF_PARAGRAPH;
     bool opened = false;
     for (;;) {
@@ -576,8 +364,8 @@ static void take_line(struct md *m, const char *s, size_t n, bool cut) {
             break;
         }
         if (st.kind == START_SETEXT) {
-            settle_text(m, m->leaf_lines.n, st.level);
-            clear_leaf(m);
+            md_leaf_settle(m, m->leaf_lines.n, st.level);
+            md_leaf_clear(m);
             return;
         }
         if (!opened) {
@@ -599,11 +387,11 @@ static void take_line(struct md *m, const char *s, size_t n, bool cut) {
     empty = c.blank && !cut;
 
     if (paragraph && !cut && is_table_start(m, &c)) {
-        begin_table(m);
+        md_leaf_to_table(m);
         table = true;
     }
     if (paragraph || table || (lazy && !empty)) {
-        add_text_line(m, s + c.first, n - c.first, m->source + c.first, cut);
+        md_leaf_line(m, s + c.first, n - c.first, m->source + c.first, cut);
         return;
     }
     if (!opened) {
@@ -618,13 +406,13 @@ static void take_line(struct md *m, const char *s, size_t n, bool cut) {
 
 static void end_line(struct md *m) {
     if (!m->p.long_line) {
-        take_line(m, m->line.data != NULL ? m->line.data : "", m->line.len, false);
+        take_line(m, m->line.data, m->line.len, false);
         m->source += m->line.len;
         cw_buf_clear(&m->line);
         return;
     }
     if (m->p.leaf.kind == MD_LEAF_FENCED || m->p.leaf.kind == MD_LEAF_INDENTED) {
-        end_code_line(m);
+        md_code_end_line(m);
     } else if (m->p.leaf.kind == MD_LEAF_HTML) {
         m->growing = MD_NONE;
     }
@@ -644,7 +432,7 @@ static void take_bytes(struct md *m, const char *s, size_t n) {
         n -= head;
     }
     if (m->p.long_line) {
-        grow(m, s, n, m->source);
+        md_leaf_grow(m, s, n, m->source);
         m->source += n;
     } else {
         cw_buf_add(&m->line, s, n);
@@ -727,18 +515,22 @@ void md_finish(struct md *m) {
 /* ---- The unfinished rest, for the time being. ---- */
 
 static void add_raw(struct md *m, const struct md_cursor *c, enum md_role role) {
-    md_block_begin(m, MD_BLOCK_FLOW, here(m), m->source + c->first);
+    md_block_begin(m, MD_BLOCK_FLOW, md_here(m), m->source + c->first);
     md_add_text(m, c->s + c->first, c->n - c->first, role, 0, 0, m->source + c->first);
     md_block_end(m);
+    m->tail_raw = m->blocks.n - 1;
 }
 
+/* The open leaf in one run; where its lines come from is known as long as it is open. */
 static void add_raw_leaf(struct md *m, const struct md_cursor *c) {
-    md_block_begin(m, MD_BLOCK_FLOW, here(m), m->p.leaf.source);
+    md_block_begin(m, MD_BLOCK_FLOW, md_here(m), m->p.leaf.source);
     m->tail_raw = m->blocks.n - 1;
-    add_kept(m, MD_RAW);
+    m->tail_leaf = true;
+    m->tail_source = m->source + c->first;
+    md_add_text(m, m->leaf_text.data, m->leaf_text.len, MD_RAW, 0, 0, m->p.leaf.source);
     if (!c->blank) {
-        md_add_text(m, "\n", 1, MD_RAW, 0, 0, m->source - 1);
-        md_add_text(m, c->s + c->first, c->n - c->first, MD_RAW, 0, 0, m->source + c->first);
+        cw_buf_putc(&m->text, '\n');
+        cw_buf_add(&m->text, c->s + c->first, c->n - c->first);
     }
     md_block_end(m);
 }
@@ -771,15 +563,16 @@ static void add_raw_code(struct md *m, struct md_cursor *c, int matched) {
         size_t at = c->at + (c->tab > 0);
         if (at < c->n) {
             if (!c->blank) {
-                add_kept_code(m);
+                md_code_kept(m);
             }
-            add_code(m, c->tab, c->s + at, c->n - at, m->source + at, false);
+            md_code_line(m, c->tab, c->s + at, c->n - at, m->source + at, false);
+            m->tail_raw = m->blocks.n - 1;
         }
     }
     if (m->p.long_line) {
         m->codes.v[m->p.leaf.code].end = m->text.len;
     }
-    add_code_bottom(m);
+    md_code_bottom(m);
     if (!inside && !c->blank) {
         m->p.leaf.kind = MD_LEAF_NONE;
         add_raw_start(m, c, matched);
@@ -790,10 +583,11 @@ void md_build_tail(struct md *m) {
     struct md_parser before = m->p;
     m->tail_mark = md_mark(m);
     m->tail_raw = MD_NONE;
+    m->tail_leaf = false;
     m->tail_growing = m->growing;
     m->has_tail = true;
 
-    struct md_cursor c = {.s = m->line.data != NULL ? m->line.data : "", .n = m->line.len};
+    struct md_cursor c = {.s = m->line.data, .n = m->line.len};
     int matched = match_containers(m, &c);
     switch (m->p.leaf.kind) {
     case MD_LEAF_PARAGRAPH:

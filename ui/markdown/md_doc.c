@@ -15,6 +15,11 @@ struct md *md_create(const struct md_options *options) {
         m->options = *options;
     }
     m->growing = MD_NONE;
+    /* so that their data is never NULL */
+    cw_buf_puts(&m->text, "");
+    cw_buf_puts(&m->strings, "");
+    cw_buf_puts(&m->leaf_text, "");
+    cw_buf_puts(&m->line, "");
     return m;
 }
 
@@ -205,7 +210,7 @@ bool md_code_block(const struct md *m, size_t i, struct md_code_block *out) {
     }
     const struct md_code *c = &m->codes.v[i];
     *out = (struct md_code_block){
-        .text = m->text.data != NULL ? m->text.data + c->begin : "",
+        .text = m->text.data + c->begin,
         .len = c->end - c->begin,
         .language = m->strings.data + c->language,
         .closed = c->closed,

@@ -6,7 +6,8 @@
  * extension of our own, which does with public calls what the library's does, since that one reads
  * outside its buffer in the versions in use.
  *
- * The parser is quadratic in some marks, so leaves with very many are plain text.
+ * The parser is quadratic in some marks and slow in all, so leaves with very many, which are no
+ * prose, are plain text.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 
 enum {
     MAX_MARKS = 1024, /* characters that may mean something, in one leaf */
+    MAX_DENSE = 96,   /* of them where every second character is one */
     MAX_ODD_TAGS = 32 /* "<?" and "<!", each of which may be looked for to the end */
 };
 
@@ -223,7 +225,7 @@ static void visit(struct walk *w, cmark_node *node, bool enter) {
 
 enum effort { EFFORT_NONE, EFFORT_PARSE, EFFORT_TOO_MUCH };
 
-static enum effort effort_of(const char *s, size_t n) {
+static enum effort effort_of(const char *s, size_t n, size_t *marks_found) {
     static const bool marks[256] = {
         ['*'] = true, ['_'] = true,  ['~'] = true, ['['] = true, [']'] = true, ['<'] = true,
         ['&'] = true, ['\\'] = true, ['`'] = true, [':'] = true, ['w'] = true, ['W'] = true};
@@ -245,7 +247,9 @@ static enum effort effort_of(const char *s, size_t n) {
         n_marks++;
         n_odd += c == '<' && n - i > 1 && (s[i + 1] == '?' || s[i + 1] == '!');
     }
-    if (n > MD_LEAF_MAX || n_marks > MAX_MARKS || n_odd > MAX_ODD_TAGS) {
+    *marks_found = n_marks;
+    if (n > MD_LEAF_MAX || n_marks > MAX_MARKS || n_odd > MAX_ODD_TAGS ||
+        (n_marks > MAX_DENSE && n_marks >= n / 2)) {
         return EFFORT_TOO_MUCH;
     }
     return n_marks > 0 || address ? EFFORT_PARSE : EFFORT_NONE;
@@ -275,7 +279,8 @@ static void add_lines(struct md *m, const char *s, size_t n, enum md_role role,
 void md_add_inline(struct md *m, const char *s, size_t n, enum md_role role,
                    const struct md_source_line *lines, size_t n_lines) {
     size_t begin = lines[0].begin;
-    enum effort effort = effort_of(s + begin, n - begin);
+    size_t n_marks = 0;
+    enum effort effort = effort_of(s + begin, n - begin, &n_marks);
     if (effort != EFFORT_PARSE) {
         add_lines(m, s, n, role, lines, n_lines, effort == EFFORT_NONE);
         return;
@@ -283,6 +288,8 @@ void md_add_inline(struct md *m, const char *s, size_t n, enum md_role role,
     if (m->inlines == NULL) {
         m->inlines = inline_create();
     }
+    m->work.parsed += n - begin;
+    m->work.most_marks = n_marks > m->work.most_marks ? n_marks : m->work.most_marks;
     char *copy = cw_strndup(s + begin, n - begin);
     cmark_node *root = parse(m->inlines, copy, n - begin);
     struct walk w = {.m = m, .lines = lines, .n_lines = n_lines, .role = role};

@@ -3,13 +3,14 @@
  * What the files of the Markdown renderer share.
  *
  *   md_block.c   lines of source -> containers and leaves (the streaming part)
+ *   md_leaf.c    the open leaf: its text until it is parsed, lines of code
  *   md_scan.c    what a line begins with; pure
  *   md_inline.c  the text of one closed leaf -> runs (cmark-gfm)
  *   md_link.c    safe targets; addresses in plain text
  *   md_table.c   the text of one closed table -> cells
  *   md_doc.c     the result: blocks, runs, links; only ever appended to
  *   md_layout.c  blocks -> lines of a width -> spans
- *   highlight.c  lines of code -> runs
+ *   highlight.c  lines of code -> runs; lang_*.c: its tables
  *
  * The document is a few arrays. Everything shown lies in `text`; runs give each byte of it a role;
  * blocks are ranges of it with a kind. The unfinished rest of the message is appended to the same
@@ -204,13 +205,14 @@ struct md {
     size_t source;      /* offset in the message of its first byte, or of what comes next of a
                            long one */
     bool after_cr;      /* a newline now belongs to the carriage return before it */
-    size_t leaf_serial; /* changes with every leaf */
     size_t growing;     /* the block at the end that gets more text, or MD_NONE */
     struct md_inline *inlines; /* the inline parser, once needed */
 
     bool has_tail; /* the unfinished rest stands at the end of the arrays */
     struct md_mark tail_mark;
-    size_t tail_raw; /* the block of the open leaf in it, or MD_NONE */
+    size_t tail_raw;    /* the block in it to whose text more is appended, or MD_NONE */
+    bool tail_leaf;     /* that is the open leaf; then */
+    size_t tail_source; /* the offset of what follows the kept lines in it */
     size_t tail_growing;
 
     int width; /* of the lines; 0: none */
@@ -218,15 +220,20 @@ struct md {
     MD_LIST(struct md_segment) segments;
     size_t n_settled; /* lines */
     size_t settled_segments;
-    size_t laid_block;       /* the block to go on with, */
-    bool laid_inside;        /* if it is growing and was begun, */
-    size_t laid_begin;       /* from where in it */
-    struct {                 /* lines of the open leaf that need not be made again: */
-        size_t serial;       /* whose, */
-        size_t block, begin; /* shown how, */
-        size_t first, n;     /* where in `lines`, */
-        size_t next;         /* and where in md.text it goes on */
+    size_t laid_block;         /* the block to go on with, */
+    bool laid_inside;          /* if it is growing and was begun, */
+    size_t laid_begin;         /* from where in it */
+    struct {                   /* lines of the unfinished text that need not be made again: */
+        struct md_block block; /* of what (all but its end counts), */
+        size_t number;         /* which one it was, */
+        size_t first, n;       /* where in `lines`, */
+        size_t next;           /* and where in md.text it goes on */
     } raw;
+
+    struct {                    /* what was done so far, for the tests */
+        size_t parsed, wrapped; /* bytes */
+        size_t most_marks;      /* in a leaf that was parsed */
+    } work;
 
     MD_LIST(struct md_span) spans; /* of the line asked for last */
 };
@@ -247,6 +254,27 @@ uint32_t md_add_place(struct md *m, uint32_t parent, bool quote, const char *mar
 size_t md_add_string(struct md *m, const char *s, size_t n);
 uint32_t md_add_link(struct md *m, const char *url); /* 0 when it is not safe */
 bool md_in_quote(const struct md *m, uint32_t place);
+
+/* md_leaf.c */
+uint32_t md_here(const struct md *m); /* the place of what is added now */
+bool md_on_top(const struct md *m, enum md_container_kind kind);
+void md_leaf_clear(struct md *m);
+/* A line of the open paragraph or table; `cut`: more of it will follow. */
+void md_leaf_line(struct md *m, const char *s, size_t n, size_t source, bool cut);
+void md_leaf_keep(struct md *m, const char *s, size_t n, size_t source);
+/* More of a leaf whose lines are settled as they come. */
+void md_leaf_grow(struct md *m, const char *s, size_t n, size_t source);
+/* The first n kept lines as a paragraph (level 0) or a heading. */
+void md_leaf_settle(struct md *m, size_t n, int level);
+void md_leaf_to_table(struct md *m); /* the last kept line turns out to be a header */
+
+void md_code_open(struct md *m, enum md_leaf_kind kind, const char *language, size_t n,
+                  size_t source);
+/* A line of the open code block, `blanks` of a tab in front; without its end. */
+void md_code_line(struct md *m, int blanks, const char *s, size_t n, size_t source, bool coloured);
+void md_code_end_line(struct md *m);
+void md_code_kept(struct md *m); /* empty lines that were kept back, as code follows them */
+void md_code_bottom(struct md *m);
 
 /* md_block.c */
 void md_drop_tail(struct md *m);

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "chinwag/utf8.h"
 #include "ui/markdown/md_internal.h"
 #include "ui/wrap.h"
 
@@ -77,13 +78,18 @@ static void push_marks(struct md *m, size_t block) {
     }
 }
 
+static void wrap(struct md *m, size_t from, size_t end, int room, bool words, struct ui_line *l) {
+    ui_wrap(m->text.data, end, from, room, words, l);
+    m->work.wrapped += l->next - from;
+}
+
 static void lay_text(struct md *m, size_t block, size_t from, size_t end, int room, bool words) {
     if (from == end) {
         push_line(m, block, MD_V_TEXT, from, end);
     }
     while (from < end) {
         struct ui_line l;
-        ui_wrap(m->text.data, end, from, room, words, &l);
+        wrap(m, from, end, room, words, &l);
         push_line(m, block, MD_V_TEXT, l.begin, l.end);
         from = l.next;
     }
@@ -163,7 +169,7 @@ static void lay_row(struct md *m, size_t block, const struct md_table *t,
         for (size_t j = 0; j < t->n_cols; j++) {
             struct ui_line l = {.begin = at[j], .end = at[j], .next = at[j]};
             if (at[j] < end[j]) {
-                ui_wrap(m->text.data, end[j], at[j], widths[j], true, &l);
+                wrap(m, at[j], end[j], widths[j], true, &l);
             }
             int left = widths[j] - l.width;
             enum md_align align = (enum md_align)m->aligns.v[t->first_align + j];
@@ -214,18 +220,24 @@ static void lay_table(struct md *m, size_t block, int room) {
 
 /* ---- All lines. ---- */
 
-static void lay_block(struct md *m, size_t block, size_t from) {
+/* The lines of a block; `begun`: from byte `from` on, those before are there. */
+static void lay_block(struct md *m, size_t block, size_t from, bool begun) {
     const struct md_block *b = &m->blocks.v[block];
     struct margin g = margin_of(m, b->place);
-    if (from == b->begin && g.cols == 0 && b->place != 0) {
+    size_t end = b->end;
+    if (block == m->tail_growing || block == m->tail_raw) {
+        /* half a character would be drawn as marks, wider than what it becomes */
+        end = from + cw_utf8_complete(m->text.data + from, end - from);
+    }
+    if (!begun && g.cols == 0 && b->place != 0) {
         push_marks(m, block);
     }
     switch (b->kind) {
     case MD_BLOCK_FLOW:
-        lay_text(m, block, from, b->end, g.room, true);
+        lay_text(m, block, from, end, g.room, true);
         break;
     case MD_BLOCK_CODE_LINE:
-        lay_text(m, block, from, b->end, code_room(g), false);
+        lay_text(m, block, from, end, code_room(g), false);
         break;
     case MD_BLOCK_TABLE:
         lay_table(m, block, g.room);
@@ -248,7 +260,7 @@ static void lay_block(struct md *m, size_t block, size_t from) {
 static void lay_settled(struct md *m) {
     while (m->laid_block < m->tail_mark.blocks) {
         const struct md_block *b = &m->blocks.v[m->laid_block];
-        lay_block(m, m->laid_block, m->laid_inside ? m->laid_begin : b->begin);
+        lay_block(m, m->laid_block, m->laid_inside ? m->laid_begin : b->begin, m->laid_inside);
         if (m->laid_block == m->tail_growing) {
             /* what comes next can change its last line */
             m->laid_inside = true;
@@ -263,19 +275,26 @@ static void lay_settled(struct md *m) {
     }
 }
 
+static bool goes_on(const struct md_block *a, const struct md_block *b) {
+    return a->kind == b->kind && a->place == b->place && a->begin == b->begin &&
+           a->source == b->source && a->end <= b->end;
+}
+
+/* The unfinished text: what was appended to it can change its last line. */
 static void lay_raw(struct md *m, size_t block) {
-    const struct md_block *b = &m->blocks.v[block];
+    struct md_block b = m->blocks.v[block];
     size_t first = m->lines.n;
-    size_t from = b->begin;
-    if (m->raw.serial == m->leaf_serial && m->raw.block == block && m->raw.begin == b->begin &&
-        m->raw.first == first && m->raw.n > 0) {
+    size_t from = b.begin;
+    bool begun = false;
+    if (m->raw.n > 0 && m->raw.number == block && m->raw.first == first &&
+        goes_on(&m->raw.block, &b)) {
         m->lines.n += m->raw.n;
         from = m->raw.next;
+        begun = true;
     }
-    lay_block(m, block, from);
-    m->raw.serial = m->leaf_serial;
-    m->raw.block = block;
-    m->raw.begin = b->begin;
+    lay_block(m, block, from, begun);
+    m->raw.block = b;
+    m->raw.number = block;
     m->raw.first = first;
     m->raw.n = m->lines.n - 1 - first;
     m->raw.next = m->lines.v[m->lines.n - 1].begin;
@@ -302,7 +321,7 @@ void md_layout(struct md *m, int width) {
         if (i == m->tail_raw) {
             lay_raw(m, i);
         } else {
-            lay_block(m, i, m->blocks.v[i].begin);
+            lay_block(m, i, m->blocks.v[i].begin, false);
         }
     }
 }
@@ -410,7 +429,6 @@ static void put_edge(struct md *m, const struct md_block *b, struct margin g, bo
     int end = g.cols + g.room - boxed;
     if (boxed) {
         put(m, col, top ? "┌" : "└", 3, MD_CODE_BOX);
-        put(m, end, top ? "┐" : "┘", 3, MD_CODE_BOX);
         col++;
     }
     if (*language != '\0') {
@@ -421,6 +439,9 @@ static void put_edge(struct md *m, const struct md_block *b, struct margin g, bo
         col += l.width + 2 * boxed;
     }
     put_fill(m, col, end - col, false, MD_CODE_BOX);
+    if (boxed) {
+        put(m, end, top ? "┐" : "┘", 3, MD_CODE_BOX);
+    }
 }
 
 static void put_table_rule(struct md *m, const struct md_vline *line, struct margin g) {
@@ -506,6 +527,24 @@ void md_line(struct md *m, size_t i, struct md_line *out) {
     };
 }
 
+/* Where byte `at` of the open leaf comes from. */
+static size_t raw_source(const struct md *m, size_t at) {
+    at -= m->blocks.v[m->tail_raw].begin;
+    if (at > m->leaf_text.len) {
+        return m->tail_source + (at - m->leaf_text.len - 1);
+    }
+    size_t lo = 0, hi = m->leaf_lines.n;
+    while (hi - lo > 1) {
+        size_t mid = (lo + hi) / 2;
+        if (m->leaf_lines.v[mid].begin <= at) {
+            lo = mid;
+        } else {
+            hi = mid;
+        }
+    }
+    return m->leaf_lines.v[lo].source + (at - m->leaf_lines.v[lo].begin);
+}
+
 size_t md_line_source(const struct md *m, size_t i) {
     const struct md_vline *line = &m->lines.v[i];
     const struct md_block *b = &m->blocks.v[line->block];
@@ -514,6 +553,8 @@ size_t md_line_source(const struct md *m, size_t i) {
         at = m->segments.v[line->begin].begin;
     } else if (line->kind != MD_V_TEXT) {
         return b->source;
+    } else if (m->has_tail && m->tail_leaf && line->block == m->tail_raw) {
+        return raw_source(m, at);
     }
     size_t run = run_at(m, line->block, at);
     size_t source = b->source;

@@ -241,32 +241,20 @@ INLINE void softmax_row(const struct cw_attend_job *j, int r, float *s) {
 /* ---- values ---------------------------------------------------------------------------------- */
 
 /* o[row][dim ..] += p[row][cell] v[cell][dim ..] for cells lo..hi-1, one fma a cell in order; n_vec
- * vectors of dimensions, the last of `tail` lanes. */
-INLINE void value_tile(bool f16, int n_rows, int n_vec, int tail, const struct cw_attend_job *j,
+ * vectors of dimensions. */
+INLINE void value_tile(bool f16, int n_rows, int n_vec, const struct cw_attend_job *j,
                        const void *v, const float *p, int lo, int hi, int dim, float *o) {
     v16 acc[VALUE_ACCS];
     size_t ld = (size_t)j->head_v;
     for (int r = 0; r < n_rows; r++) {
         for (int i = 0; i < n_vec; i++) {
-            const float *from = o + (size_t)r * ld + dim + 16 * i;
-            acc[r * n_vec + i] = tail < 16 ? v16_load_n(from, tail) : v16_load(from);
+            acc[r * n_vec + i] = v16_load(o + (size_t)r * ld + dim + 16 * i);
         }
     }
     for (int cell = lo; cell < hi; cell++) {
-        v16 value[8];
-        size_t at = (size_t)cell * ld + (size_t)dim;
+        v16 value[4];
         for (int i = 0; i < n_vec; i++) {
-            if (tail < 16) {
-                uint16_t h[16] = {0};
-                if (f16) {
-                    __builtin_memcpy(h, (const uint16_t *)v + at, (size_t)tail * 2);
-                    value[i] = v16_load_f16(h);
-                } else {
-                    value[i] = v16_load_n((const float *)v + at, tail);
-                }
-            } else {
-                value[i] = load_cells(f16, v, at + 16 * (size_t)i);
-            }
+            value[i] = load_cells(f16, v, (size_t)cell * ld + (size_t)(dim + 16 * i));
         }
         for (int r = 0; r < n_rows; r++) {
             v16 x = v16_set1(p[r * CW_CHUNK + cell]);
@@ -277,14 +265,29 @@ INLINE void value_tile(bool f16, int n_rows, int n_vec, int tail, const struct c
     }
     for (int r = 0; r < n_rows; r++) {
         for (int i = 0; i < n_vec; i++) {
-            float *to = o + (size_t)r * ld + dim + 16 * i;
-            if (tail < 16) {
-                v16_store_n(to, acc[r * n_vec + i], tail);
-            } else {
-                v16_store(to, acc[r * n_vec + i]);
-            }
+            v16_store(o + (size_t)r * ld + dim + 16 * i, acc[r * n_vec + i]);
         }
     }
+}
+
+/* The same for one row's last dimensions, fewer than sixteen. */
+static void value_tail(bool f16, const struct cw_attend_job *j, const void *v, const float *p,
+                       int lo, int hi, int dim, float *o) {
+    int n = j->head_v - dim;
+    v16 acc = v16_load_n(o + dim, n);
+    for (int cell = lo; cell < hi; cell++) {
+        size_t at = (size_t)cell * (size_t)j->head_v + (size_t)dim;
+        v16 value;
+        if (f16) {
+            uint16_t h[16] = {0};
+            __builtin_memcpy(h, (const uint16_t *)v + at, (size_t)n * 2);
+            value = v16_load_f16(h);
+        } else {
+            value = v16_load_n((const float *)v + at, n);
+        }
+        acc = v16_fma(v16_set1(p[cell]), value, acc);
+    }
+    v16_store_n(o + dim, acc, n);
 }
 
 /* All dimensions of n_rows rows. */
@@ -295,13 +298,13 @@ INLINE void value_rows(bool f16, int n_rows, const struct cw_attend_job *j, cons
     }
     int wide = VALUE_ACCS / n_rows < 4 ? VALUE_ACCS / n_rows : 4, dim = 0;
     for (; dim + 16 * wide <= j->head_v; dim += 16 * wide) {
-        value_tile(f16, n_rows, wide, 16, j, v, p, lo, hi, dim, o);
+        value_tile(f16, n_rows, wide, j, v, p, lo, hi, dim, o);
     }
     for (; dim + 16 <= j->head_v; dim += 16) {
-        value_tile(f16, n_rows, 1, 16, j, v, p, lo, hi, dim, o);
+        value_tile(f16, n_rows, 1, j, v, p, lo, hi, dim, o);
     }
-    if (dim < j->head_v) {
-        value_tile(f16, n_rows, 1, j->head_v - dim, j, v, p, lo, hi, dim, o);
+    for (int r = 0; dim < j->head_v && r < n_rows; r++) {
+        value_tail(f16, j, v, p + r * CW_CHUNK, lo, hi, dim, o + r * j->head_v);
     }
 }
 

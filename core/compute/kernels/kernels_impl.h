@@ -92,6 +92,11 @@ struct cw_kernels {
     /* (M, L, O) and (m, l, o) become (M, L, O): rule 3's merge. */
     void (*merge)(float *big_m, float *big_l, float *big_o, float m, float l, const float *o,
                   int head_v);
+
+    /* For measuring: the sum of everything read; rounds of products in registers, returning how
+     * many multiply-adds they were. */
+    uint32_t (*read_sum)(const void *data, size_t bytes);
+    uint64_t (*int8_loop)(uint64_t rounds);
 };
 
 extern const struct cw_kernels cw_kernels_scalar;

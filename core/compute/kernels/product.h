@@ -14,11 +14,9 @@ INLINE vi broadcast_dword(const void *p) {
     return vi_set1(v);
 }
 
-/* ---- sums of a sub-block, 32 codes of C tokens ----------------------------------------------- */
-
 /* acc[c] += the products of `groups` k-groups, times scale where one is given. q advances t dwords
  * a k-group. */
-INLINE void dot_groups(const struct kind k, int n_columns, int groups, const int8_t *codes,
+INLINE void dot_groups(const struct form f, int n_columns, int groups, const int8_t *codes,
                        const int8_t *q, int t, const int32_t *scale, vi *acc) {
 #if HAS_VNNI
     vi sum[TILE_COLUMNS];
@@ -36,14 +34,14 @@ INLINE void dot_groups(const struct kind k, int n_columns, int groups, const int
     }
 #else
     vi factor = scale ? vi_load(scale) : vi_set1(0x00010001);
-    for (int g = 0; g < groups; g += k.steps) {
+    for (int g = 0; g < groups; g += f.steps) {
         vi sum[TILE_COLUMNS];
-        for (int s = 0; s < k.steps; s++) {
+        for (int s = 0; s < f.steps; s++) {
             vi w = vi_load(codes + (g + s) * R * 4);
-            vi size = k.steps == 1 ? vi_abs_bytes(w) : w;
+            vi size = f.steps == 1 ? vi_abs_bytes(w) : w;
             for (int c = 0; c < n_columns; c++) {
                 vi x = broadcast_dword(q + ((g + s) * t + c) * 4);
-                vi p = vi_dot_halves(size, k.steps == 1 ? vi_sign_bytes(x, w) : x);
+                vi p = vi_dot_halves(size, f.steps == 1 ? vi_sign_bytes(x, w) : x);
                 sum[c] = s == 0 ? p : vi_add_halves(sum[c], p);
             }
         }
@@ -56,32 +54,33 @@ INLINE void dot_groups(const struct kind k, int n_columns, int groups, const int
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* The activations of a tile, from the first of the columns at hand, at the panel's first block. */
+/* A panel against some tokens of a tile: where the activations of the first of them begin. */
 struct tile {
-    int t; /* tokens of the tile: the stride */
+    int offset; /* of the codes, see struct kind */
+    int t;      /* tokens of the tile: the stride */
     const int8_t *q;
     const float *d, *sum32;
     const int16_t *s16;
 };
 
-/* y[c] += panel x tokens c < n_columns, n_blocks blocks. */
-INLINE void tile_32(const struct kind k, int n_columns, const struct panel32 *p, int n_blocks,
+INLINE void tile_32(const struct form f, int n_columns, const struct panel *p, int n_blocks,
                     struct tile x, vf *y) {
     const int8_t *codes = p->codes;
+    vf offset = vf_set1((float)x.offset);
     for (int b = 0; b < n_blocks; b++) {
         vi acc[TILE_COLUMNS];
         for (int c = 0; c < n_columns; c++) {
             acc[c] = vi_zero();
         }
-        dot_groups(k, n_columns, 8, codes, x.q, x.t, NULL, acc);
+        dot_groups(f, n_columns, 8, codes, x.q, x.t, NULL, acc);
         vf d = vf_load(p->d + b * R);
         for (int c = 0; c < n_columns; c++) {
             vf dx = vf_set1(x.d[c]), sum = vf_of_int(acc[c]);
-            if (k.offset) { /* integers below 2^24: exact */
-                sum = vf_fnma(vf_set1(x.sum32[c]), vf_set1((float)k.offset), sum);
+            if (f.offset) { /* integers below 2^24: exact */
+                sum = vf_fnma(vf_set1(x.sum32[c]), offset, sum);
             }
             y[c] = vf_fma(vf_mul(d, dx), sum, y[c]);
-            if (k.min) {
+            if (f.min) {
                 y[c] = vf_fma(vf_mul(vf_load(p->m + b * R), dx), vf_set1(x.sum32[c]), y[c]);
             }
         }
@@ -92,7 +91,7 @@ INLINE void tile_32(const struct kind k, int n_columns, const struct panel32 *p,
     }
 }
 
-INLINE void tile_256(const struct kind k, int n_columns, const struct panel256 *p, int n_blocks,
+INLINE void tile_256(const struct form f, int n_columns, const struct panel *p, int n_blocks,
                      struct tile x, vf *y) {
     const int8_t *codes = p->codes;
     const int32_t *scale = p->scale, *pair = p->pair;
@@ -101,13 +100,13 @@ INLINE void tile_256(const struct kind k, int n_columns, const struct panel256 *
         for (int c = 0; c < n_columns; c++) {
             acc[c] = rest[c] = vi_zero();
         }
-        for (int g = 0; g < 64; g += k.sub) {
-            dot_groups(k, n_columns, k.sub, codes, x.q, x.t, scale, acc);
-            codes += k.sub * R * 4;
-            x.q += 4 * k.sub * x.t;
-            scale += R;
+        for (int g = 0; g < 64; g += f.sub) {
+            dot_groups(f, n_columns, f.sub, codes, x.q, x.t, scale + g / f.sub * R, acc);
+            codes += f.sub * R * 4;
+            x.q += 4 * f.sub * x.t;
         }
-        if (k.min || k.offset) {
+        scale += 16 * R;
+        if (f.min || f.offset) {
             for (int i = 0; i < 8; i++, pair += R, x.s16 += 2 * x.t) {
                 vi w = vi_load(pair);
                 for (int c = 0; c < n_columns; c++) {
@@ -118,11 +117,11 @@ INLINE void tile_256(const struct kind k, int n_columns, const struct panel256 *
         vf d = vf_load(p->d + b * R);
         for (int c = 0; c < n_columns; c++) {
             vf dx = vf_set1(x.d[c]);
-            if (k.offset) {
-                acc[c] = vi_sub(acc[c], vi_mul(rest[c], vi_set1(k.offset)));
+            if (f.offset) {
+                acc[c] = vi_sub(acc[c], vi_mul(rest[c], vi_set1(x.offset)));
             }
             y[c] = vf_fma(vf_mul(d, dx), vf_of_int(acc[c]), y[c]);
-            if (k.min) {
+            if (f.min) {
                 y[c] = vf_fma(vf_mul(vf_load(p->m + b * R), dx), vf_of_int(rest[c]), y[c]);
             }
         }
@@ -130,113 +129,146 @@ INLINE void tile_256(const struct kind k, int n_columns, const struct panel256 *
     }
 }
 
-/* ---- the walk over rows, panels and tiles ---------------------------------------------------- */
+/* Where the results of a panel and some tokens go: n_rows of them valid. They continue from the
+ * previous panel unless this is the first; the last adds the bias. */
+struct target {
+    float *y;
+    size_t ldy;
+    int n_rows;
+    bool begin;
+    const float *bias;
+};
 
-INLINE void tile_any(const struct kind k, int n_columns, const void *panel, int n_blocks,
-                     struct tile x, vf *y) {
-    if (k.sub == 8 &&
-        (k.type == CW_Q4_0 || k.type == CW_Q4_1 || k.type == CW_Q5_0 || k.type == CW_Q5_1 ||
-         k.type == CW_Q8_0 || k.type == CW_IQ4_NL || k.type == CW_MXFP4)) {
-        tile_32(k, n_columns, panel, n_blocks, x, y);
-    } else {
-        tile_256(k, n_columns, panel, n_blocks, x, y);
-    }
-}
-
-/* One panel against columns first .. first + n_columns - 1 of a tile. y points at its results,
- * n_rows of them valid; they continue from the previous panel unless this is the first. */
-INLINE void columns(const struct kind k, int n_columns, const void *panel, int n_blocks,
-                    struct tile x, float *y, size_t ldy, int n_rows, bool begin,
-                    const float *bias) {
+INLINE void columns(const struct form f, int n_columns, const struct panel *p, int n_blocks,
+                    struct tile x, const struct target *to) {
     vf acc[TILE_COLUMNS];
     for (int c = 0; c < n_columns; c++) {
-        acc[c] = begin ? vf_zero() : vf_load_n(y + (size_t)c * ldy, n_rows);
+        acc[c] = to->begin ? vf_zero() : vf_load_n(to->y + (size_t)c * to->ldy, to->n_rows);
     }
-    tile_any(k, n_columns, panel, n_blocks, x, acc);
+    if (f.block == 32) {
+        tile_32(f, n_columns, p, n_blocks, x, acc);
+    } else {
+        tile_256(f, n_columns, p, n_blocks, x, acc);
+    }
     for (int c = 0; c < n_columns; c++) {
-        vf v = bias ? vf_add(acc[c], vf_load_n(bias, n_rows)) : acc[c];
-        vf_store_n(y + (size_t)c * ldy, v, n_rows);
+        vf v = to->bias ? vf_add(acc[c], vf_load_n(to->bias, to->n_rows)) : acc[c];
+        vf_store_n(to->y + (size_t)c * to->ldy, v, to->n_rows);
     }
 }
 
-INLINE void product_quantised(const struct kind k, int block, size_t block_bytes,
-                              const struct cw_product_job *j) {
-    union {
-        struct panel32 of32;
-        struct panel256 of256;
-    } panel;
-    int panel_blocks = PANEL_COLS / block, n_blocks = j->cols / block;
+/* One function a shape, and in it one unrolled kernel a number of tokens. */
+typedef void columns_fn(int n_columns, const struct panel *p, int n_blocks, struct tile x,
+                        const struct target *to);
+
+#define COLUMNS(N)                                                                                 \
+    case N:                                                                                        \
+        columns(f, N, p, n_blocks, x, to);                                                         \
+        break;
+#if TILE_COLUMNS == 8
+#define MORE_COLUMNS COLUMNS(5) COLUMNS(6) COLUMNS(7) COLUMNS(8)
+#else
+#define MORE_COLUMNS
+#endif
+#define SHAPE(name, ...)                                                                           \
+    static void name(int n_columns, const struct panel *p, int n_blocks, struct tile x,            \
+                     const struct target *to) {                                                    \
+        const struct form f = {__VA_ARGS__};                                                       \
+        switch (n_columns) { COLUMNS(1) COLUMNS(2) COLUMNS(3) COLUMNS(4) MORE_COLUMNS }            \
+    }
+/*                     block sub steps min offset */
+SHAPE(columns_q4_0, 32, 8, 8, false, true)
+SHAPE(columns_q4_1, 32, 8, 8, true, false)
+SHAPE(columns_q2_k, 256, 4, 4, true, false)
+SHAPE(columns_q3_k, 256, 4, 4, false, true)
+SHAPE(columns_q4_k, 256, 8, 8, true, false)
+SHAPE(columns_byte_k, 256, 8, 1, false, HAS_VNNI)
+#if !HAS_VNNI
+SHAPE(columns_q5_0, 32, 8, 4, false, true)
+SHAPE(columns_q5_1, 32, 8, 4, true, false)
+SHAPE(columns_byte, 32, 8, 1, false, false)
+SHAPE(columns_q5_k, 256, 8, 4, true, false)
+SHAPE(columns_q6_k, 256, 4, 2, false, true)
+#endif
+
+static columns_fn *const columns_of[N_SHAPES] = {
+    [SHAPE_Q4_0] = columns_q4_0, [SHAPE_Q4_1] = columns_q4_1, [SHAPE_Q2_K] = columns_q2_k,
+    [SHAPE_Q3_K] = columns_q3_k, [SHAPE_Q4_K] = columns_q4_k, [SHAPE_BYTE_K] = columns_byte_k,
+#if !HAS_VNNI
+    [SHAPE_Q5_0] = columns_q5_0, [SHAPE_Q5_1] = columns_q5_1, [SHAPE_BYTE] = columns_byte,
+    [SHAPE_Q5_K] = columns_q5_k, [SHAPE_Q6_K] = columns_q6_k,
+#endif
+};
+
+/* ---- the walk over rows, panels and tiles ---------------------------------------------------- */
+
+/* Every tile of tokens against a panel of blocks b0 .. b0 + n - 1 of n_blocks. */
+static void panel_product(const struct kind *k, const struct cw_product_job *j,
+                          const struct panel *p, int b0, int n, struct target to) {
+    size_t n_blocks = (size_t)(j->cols / k->block);
+    float *y = to.y;
+    for (int tile = 0; tile < j->n; tile += CW_TILE) {
+        int t = j->n - tile < CW_TILE ? j->n - tile : CW_TILE;
+        size_t first = (size_t)tile * n_blocks + (size_t)(b0 * t);
+        for (int c = 0; c < t; c += TILE_COLUMNS) {
+            struct tile x = {
+                .offset = k->offset,
+                .t = t,
+                .q = j->q + first * (size_t)k->block + 4 * c,
+                .d = j->d + first + c,
+                .sum32 = k->block == 32 ? j->sum32 + first + c : NULL,
+                .s16 = k->block == 32 ? NULL : j->s16 + first * 16 + 2 * c,
+            };
+            to.y = y + (size_t)(tile + c) * j->ldy;
+            columns_of[k->shape](t - c < TILE_COLUMNS ? t - c : TILE_COLUMNS, p, n, x, &to);
+        }
+    }
+}
+
+INLINE void product_quantised(const struct kind k, const struct cw_product_job *j) {
+    struct panel p;
+    int panel_blocks = PANEL_COLS / k.block, n_blocks = j->cols / k.block;
     for (int r = 0; r < j->rows; r += R) {
         int n_rows = j->rows - r < R ? j->rows - r : R;
         struct rows rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
         for (int b0 = 0; b0 < n_blocks; b0 += panel_blocks) {
             int nb = n_blocks - b0 < panel_blocks ? n_blocks - b0 : panel_blocks;
             for (int b = 0; b < nb; b++) {
-                size_t at = (size_t)(b0 + b) * block_bytes;
-                if (block == 32) {
-                    unpack_32(k, &rows, at, panel.of32.codes + b * 32 * R, panel.of32.d + b * R,
-                              panel.of32.m + b * R);
+                size_t at = (size_t)(b0 + b) * (size_t)k.bytes;
+                if (k.block == 32) {
+                    unpack_32(k, &rows, at, p.codes + b * 32 * R, p.d + b * R, p.m + b * R);
                 } else {
-                    unpack_256(k, &rows, at, panel.of256.codes + b * 256 * R,
-                               panel.of256.scale + b * (64 / k.sub) * R,
-                               panel.of256.pair + b * 8 * R, panel.of256.d + b * R,
-                               panel.of256.m + b * R);
+                    unpack_256(k, &rows, at, p.codes + b * 256 * R, p.scale + b * 16 * R,
+                               p.pair + b * 8 * R, p.d + b * R, p.m + b * R);
                 }
             }
-            const float *bias = j->bias && b0 + nb == n_blocks ? j->bias + r : NULL;
-            for (int tile = 0; tile < j->n; tile += CW_TILE) {
-                int t = j->n - tile < CW_TILE ? j->n - tile : CW_TILE;
-                for (int c = 0; c < t; c += TILE_COLUMNS) {
-                    size_t first = (size_t)tile * (size_t)n_blocks + (size_t)(b0 * t);
-                    struct tile x = {
-                        .t = t,
-                        .q = j->q + first * (size_t)block + 4 * c,
-                        .d = j->d + first + c,
-                        .sum32 = block == 32 ? j->sum32 + first + c : NULL,
-                        .s16 = block == 32 ? NULL : j->s16 + first * 16 + 2 * c,
-                    };
-                    float *y = j->y + (size_t)(tile + c) * j->ldy + r;
-                    int n = t - c < TILE_COLUMNS ? t - c : TILE_COLUMNS;
-#define COLUMNS(N)                                                                                 \
-    case N:                                                                                        \
-        columns(k, N, &panel, nb, x, y, j->ldy, n_rows, b0 == 0, bias);                            \
-        break;
-                    switch (n) {
-                        COLUMNS(1)
-                        COLUMNS(2)
-                        COLUMNS(3)
-                        COLUMNS(4)
-#if TILE_COLUMNS == 8
-                        COLUMNS(5)
-                        COLUMNS(6)
-                        COLUMNS(7)
-                        COLUMNS(8)
-#endif
-                    }
-#undef COLUMNS
-                }
-            }
+            panel_product(
+                &k, j, &p, b0, nb,
+                (struct target){.y = j->y + r,
+                                .ldy = j->ldy,
+                                .n_rows = n_rows,
+                                .begin = b0 == 0,
+                                .bias = j->bias && b0 + nb == n_blocks ? j->bias + r : NULL});
         }
     }
 }
 
-#define QUANTISED(T, block, bytes)                                                                 \
+#define QUANTISED(T)                                                                               \
     static void product_##T(const struct cw_product_job *j) {                                      \
-        product_quantised(kind_##T, block, bytes, j);                                              \
+        product_quantised(kind_##T, j);                                                            \
     }
-QUANTISED(Q4_0, 32, 18)
-QUANTISED(Q4_1, 32, 20)
-QUANTISED(Q5_0, 32, 22)
-QUANTISED(Q5_1, 32, 24)
-QUANTISED(Q8_0, 32, 34)
-QUANTISED(IQ4_NL, 32, 18)
-QUANTISED(MXFP4, 32, 17)
-QUANTISED(Q2_K, 256, 84)
-QUANTISED(Q3_K, 256, 110)
-QUANTISED(Q4_K, 256, 144)
-QUANTISED(Q5_K, 256, 176)
-QUANTISED(Q6_K, 256, 210)
-QUANTISED(IQ4_XS, 256, 136)
+QUANTISED(Q4_0)
+QUANTISED(Q4_1)
+QUANTISED(Q5_0)
+QUANTISED(Q5_1)
+QUANTISED(Q8_0)
+QUANTISED(IQ4_NL)
+QUANTISED(MXFP4)
+QUANTISED(Q2_K)
+QUANTISED(Q3_K)
+QUANTISED(Q4_K)
+QUANTISED(Q5_K)
+QUANTISED(Q6_K)
+QUANTISED(IQ4_XS)
 #undef QUANTISED
 
 /* ---- float weights --------------------------------------------------------------------------- */

@@ -386,6 +386,26 @@ static void merge(float *big_m, float *big_l, float *big_o, float m, float l, co
     }
 }
 
+/* ---- measuring ------------------------------------------------------------------------------- */
+
+static uint32_t read_sum(const void *data, size_t bytes) {
+    const uint8_t *p = data;
+    uint32_t total = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        total += p[i];
+    }
+    return total;
+}
+
+static uint64_t int8_loop(uint64_t rounds) {
+    static volatile int8_t w = 3, x = -5;
+    int32_t acc = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        acc += w * x;
+    }
+    return acc != 0 ? rounds : 0;
+}
+
 const struct cw_kernels cw_kernels_scalar = {
     .isa = CW_ISA_SCALAR,
     .row_group = 16,
@@ -421,4 +441,6 @@ const struct cw_kernels cw_kernels_scalar = {
     .store_v = store_v,
     .attend = attend,
     .merge = merge,
+    .read_sum = read_sum,
+    .int8_loop = int8_loop,
 };

@@ -6,6 +6,7 @@
 #include "core/compute/kernels/kernels_impl.h"
 
 #include "core/compute/kernels/elementwise.h"
+#include "core/compute/kernels/peak.h"
 #include "core/compute/kernels/unpack.h"
 
 #include "core/compute/kernels/attend.h"
@@ -53,4 +54,6 @@ const struct cw_kernels KERNELS = {
     .store_v = store_v,
     .attend = attend,
     .merge = merge,
+    .read_sum = read_sum,
+    .int8_loop = int8_loop,
 };

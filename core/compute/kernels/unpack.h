@@ -14,49 +14,73 @@
 
 /* How the kernels treat a type. */
 struct kind {
-    int type;
-    int offset; /* that the panel's codes carry: weight = code - offset */
-    int steps;  /* k-groups whose products may be summed in 16 bits (no VNNI); 1: signed codes */
-    bool min;   /* has a minimum */
-    int sub;    /* k-groups a sub-block (types of 256) */
+    int type, block, bytes; /* cw_type, weights and bytes of a block */
+    int offset;             /* that the panel's codes carry: weight = code - offset */
+    int shape;              /* enum shape */
+};
+
+/* What a product kernel has to know at compile time. Types of 256 have sub-blocks of so many
+ * k-groups, each with a scale. Without VNNI, `steps` k-groups' products may be summed in 16 bits,
+ * and 1 means signed codes. */
+struct form {
+    int block; /* 32 or 256 */
+    int sub;   /* k-groups of a sub-block */
+    int steps;
+    bool min;    /* has a minimum */
+    bool offset; /* codes carry one */
+};
+
+enum shape {
+    SHAPE_Q4_0,
+    SHAPE_Q4_1,
+    SHAPE_Q5_0,
+    SHAPE_Q5_1,
+    SHAPE_BYTE,
+    SHAPE_Q2_K,
+    SHAPE_Q3_K,
+    SHAPE_Q4_K,
+    SHAPE_Q5_K,
+    SHAPE_Q6_K,
+    SHAPE_BYTE_K,
+    N_SHAPES,
+    /* With VNNI there are no 16-bit sums, and fewer shapes. */
+    SAME_Q5_0 = HAS_VNNI ? SHAPE_Q4_0 : SHAPE_Q5_0,
+    SAME_Q5_1 = HAS_VNNI ? SHAPE_Q4_1 : SHAPE_Q5_1,
+    SAME_BYTE = HAS_VNNI ? SHAPE_Q4_0 : SHAPE_BYTE,
+    SAME_Q5_K = HAS_VNNI ? SHAPE_Q4_K : SHAPE_Q5_K,
+    SAME_Q6_K = HAS_VNNI ? SHAPE_Q3_K : SHAPE_Q6_K,
 };
 
 #define BYTE_OFFSET (HAS_VNNI ? 128 : 0) /* of types that use all of a signed byte */
 
-static const struct kind kind_Q4_0 = {CW_Q4_0, 8, 8, false, 8};
-static const struct kind kind_Q4_1 = {CW_Q4_1, 0, 8, true, 8};
-static const struct kind kind_Q5_0 = {CW_Q5_0, 16, 4, false, 8};
-static const struct kind kind_Q5_1 = {CW_Q5_1, 0, 4, true, 8};
-static const struct kind kind_Q8_0 = {CW_Q8_0, BYTE_OFFSET, 1, false, 8};
-static const struct kind kind_IQ4_NL = {CW_IQ4_NL, BYTE_OFFSET, 1, false, 8};
-static const struct kind kind_MXFP4 = {CW_MXFP4, 16, 4, false, 8};
-static const struct kind kind_Q2_K = {CW_Q2_K, 0, 4, true, 4};
-static const struct kind kind_Q3_K = {CW_Q3_K, 4, 4, false, 4};
-static const struct kind kind_Q4_K = {CW_Q4_K, 0, 8, true, 8};
-static const struct kind kind_Q5_K = {CW_Q5_K, 0, 4, true, 8};
-static const struct kind kind_Q6_K = {CW_Q6_K, 32, 2, false, 4};
-static const struct kind kind_IQ4_XS = {CW_IQ4_XS, BYTE_OFFSET, 1, false, 8};
+static const struct kind kind_Q4_0 = {CW_Q4_0, 32, 18, 8, SHAPE_Q4_0};
+static const struct kind kind_Q4_1 = {CW_Q4_1, 32, 20, 0, SHAPE_Q4_1};
+static const struct kind kind_Q5_0 = {CW_Q5_0, 32, 22, 16, SAME_Q5_0};
+static const struct kind kind_Q5_1 = {CW_Q5_1, 32, 24, 0, SAME_Q5_1};
+static const struct kind kind_Q8_0 = {CW_Q8_0, 32, 34, BYTE_OFFSET, SAME_BYTE};
+static const struct kind kind_IQ4_NL = {CW_IQ4_NL, 32, 18, BYTE_OFFSET, SAME_BYTE};
+static const struct kind kind_MXFP4 = {CW_MXFP4, 32, 17, 16, SAME_Q5_0};
+static const struct kind kind_Q2_K = {CW_Q2_K, 256, 84, 0, SHAPE_Q2_K};
+static const struct kind kind_Q3_K = {CW_Q3_K, 256, 110, 4, SHAPE_Q3_K};
+static const struct kind kind_Q4_K = {CW_Q4_K, 256, 144, 0, SHAPE_Q4_K};
+static const struct kind kind_Q5_K = {CW_Q5_K, 256, 176, 0, SAME_Q5_K};
+static const struct kind kind_Q6_K = {CW_Q6_K, 256, 210, 32, SAME_Q6_K};
+static const struct kind kind_IQ4_XS = {CW_IQ4_XS, 256, 136, BYTE_OFFSET, SHAPE_BYTE_K};
 
 static const int8_t iq4_table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                      1,    13,   25,  38,  53,  69,  89,  113};
 static const int8_t mxfp4_table[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* Blocks of 32. */
-struct panel32 {
-    _Alignas(64) int8_t codes[PANEL_COLS * R]; /* [blocks][8][R] dwords */
-    float d[PANEL_COLS / 32 * R];              /* [blocks][R] */
+/* Blocks of 32 have code dwords [blocks][8][R], d and m [blocks][R]. Blocks of 256 have code dwords
+ * [blocks][64][R]; `scale` [blocks][16][R] is what a sub-block's sum is multiplied by, an i32,
+ * or without VNNI the same half twice; `pair` [blocks][8][R] is what the sums of 16 codes are
+ * multiplied by, two halves at a time: the minima, or for types with an offset the scales. */
+struct panel {
+    _Alignas(64) int8_t codes[PANEL_COLS * R];
+    float d[PANEL_COLS / 32 * R];
     float m[PANEL_COLS / 32 * R];
-};
-
-/* Blocks of 256. `scale` is what a sub-block's sum is multiplied by: an i32, or without VNNI the
- * same half twice. `pair` is what the sums of 16 codes are multiplied by, two halves at a time: the
- * minima, or for types with an offset the scales. */
-struct panel256 {
-    _Alignas(64) int8_t codes[PANEL_COLS * R]; /* [blocks][64][R] dwords */
-    int32_t scale[PANEL_COLS / 256 * 16 * R];  /* [blocks][16 or 8][R] */
-    int32_t pair[PANEL_COLS / 256 * 8 * R];    /* [blocks][8][R] */
-    float d[PANEL_COLS / 256 * R];
-    float m[PANEL_COLS / 256 * R];
+    int32_t scale[PANEL_COLS / 256 * 16 * R];
+    int32_t pair[PANEL_COLS / 256 * 8 * R];
 };
 
 /* R rows of a matrix; rows past the last repeat it, and their results are not stored. */
@@ -125,7 +149,8 @@ INLINE void unpack_32(const struct kind k, const struct rows *r, size_t at, int8
     } else {
         vf_store(d, vf_of_f16(header));
     }
-    if (k.min) {
+    bool min = k.type == CW_Q4_1 || k.type == CW_Q5_1;
+    if (min) {
         vf_store(m, vf_of_f16(vi_shr(header, 16)));
     }
     if (k.type == CW_Q8_0) {
@@ -139,7 +164,7 @@ INLINE void unpack_32(const struct kind k, const struct rows *r, size_t at, int8
         return;
     }
     bool five = k.type == CW_Q5_0 || k.type == CW_Q5_1;
-    size_t head = k.type == CW_MXFP4 ? 1 : k.min ? 4 : 2;
+    size_t head = k.type == CW_MXFP4 ? 1 : min ? 4 : 2;
     vi high = five ? row_dword(r, at + head) : vi_zero();
     load_rows16(r->row, at + head + (five ? 4 : 0), t);
     vi table = k.type == CW_IQ4_NL  ? shifted_table(iq4_table, k.offset)

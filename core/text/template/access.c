@@ -176,6 +176,10 @@ struct cw_jval cw_jgetitem(struct cw_jrender *r, struct cw_jval object, struct c
 
 /* ------------------------------------------------------------------ slices */
 
+int64_t cw_jfrom_end(int64_t i, int64_t n) {
+    return i >= 0 ? i : i < -n ? 0 : i + n;
+}
+
 static int64_t slice_part(struct cw_jrender *r, struct cw_jval v, int64_t n, int64_t lo, int64_t hi,
                           int64_t when_none) {
     if (v.kind == CW_J_NONE || v.kind == CW_J_ABSENT) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A parsed template: the tree that parser.c makes and eval.c and exec.c walk. Everything lives in
+ * A parsed template: the tree that the parser makes and eval.c and exec.c walk. Everything lives in
  * the template's arena and is immutable after parsing.
  */
 #ifndef CHINWAG_TEMPLATE_AST_H

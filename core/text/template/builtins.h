@@ -15,7 +15,8 @@ const struct cw_jbuiltin *cw_jfunction_find(const struct cw_jstr *name);
 const struct cw_jbuiltin *cw_jmethod_find(struct cw_jval self, const struct cw_jstr *name);
 
 /* Tables that end in an entry without a name. */
-extern const struct cw_jbuiltin cw_jtext_filters[], cw_jlist_filters[];
+extern const struct cw_jbuiltin cw_jtext_filters[], cw_jlist_filters[], cw_jnumber_filters[];
+extern const struct cw_jbuiltin cw_jstr_methods[];
 const struct cw_jbuiltin *cw_jtable_find(const struct cw_jbuiltin *table,
                                          const struct cw_jstr *name);
 
@@ -44,6 +45,8 @@ struct cw_jval cw_jattribute(struct cw_jrender *r, struct cw_jval object,
                              const struct cw_jstr *name); /* object.name, never an item */
 struct cw_jval cw_jgetitem(struct cw_jrender *r, struct cw_jval object,
                            struct cw_jval key); /* object[key] */
+/* An index that counts from the end if negative, and not before the beginning. */
+int64_t cw_jfrom_end(int64_t i, int64_t n);
 struct cw_jval cw_jgetslice(struct cw_jrender *r, struct cw_jval object, struct cw_jval start,
                             struct cw_jval stop, struct cw_jval step);
 
@@ -75,8 +78,8 @@ struct cw_jval cw_jformat(struct cw_jrender *r, const struct cw_jstr *format,
 
 struct cw_jjson_style {
     bool ascii, sort_keys;
-    const struct cw_jstr *indent; /* NULL: one line */
-    const struct cw_jstr *item_separator, *key_separator;
+    const struct cw_jstr *indent;                         /* NULL: one line */
+    const struct cw_jstr *item_separator, *key_separator; /* NULL: the usual ones */
 };
 void cw_jjson(struct cw_jrender *r, struct cw_jbuild *b, struct cw_jval v,
               const struct cw_jjson_style *style, int level);

@@ -15,6 +15,15 @@ const struct cw_jbuiltin *cw_jtable_find(const struct cw_jbuiltin *table,
     return NULL;
 }
 
+const struct cw_jbuiltin *cw_jfilter_find(const struct cw_jstr *name) {
+    const struct cw_jbuiltin *tables[] = {cw_jtext_filters, cw_jlist_filters, cw_jnumber_filters};
+    const struct cw_jbuiltin *b = NULL;
+    for (size_t i = 0; b == NULL && i < sizeof tables / sizeof *tables; i++) {
+        b = cw_jtable_find(tables[i], name);
+    }
+    return b;
+}
+
 static const struct cw_jval *keyword(const struct cw_jargs *args, const char *name, size_t n) {
     for (size_t i = 0; i < args->n_kw; i++) {
         if (args->kw[i].name->len == n && memcmp(args->kw[i].name->data, name, n) == 0) {

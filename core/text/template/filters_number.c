@@ -194,18 +194,10 @@ FILTER(filter_round) {
     return cw_jbinary(r, CW_JOP_DIV, scaled, unit);
 }
 
-static const struct cw_jbuiltin number_filters[] = {
+const struct cw_jbuiltin cw_jnumber_filters[] = {
     {"abs", "", filter_abs},
     {"float", "default?", filter_float},
     {"int", "default? base?", filter_int},
     {"round", "precision? method?", filter_round},
     {NULL, NULL, NULL},
 };
-
-const struct cw_jbuiltin *cw_jfilter_find(const struct cw_jstr *name) {
-    const struct cw_jbuiltin *b = cw_jtable_find(cw_jtext_filters, name);
-    if (b == NULL) {
-        b = cw_jtable_find(cw_jlist_filters, name);
-    }
-    return b != NULL ? b : cw_jtable_find(number_filters, name);
-}

@@ -181,8 +181,6 @@ FILTER(filter_tojson) {
         .sort_keys = cw_jtruth(r, arg[3]),
         .indent = given(arg[1]) ? indentation(r, arg[1], cw_jtaint(r, v)) : NULL,
     };
-    style.item_separator = cw_jliteral(r, style.indent != NULL ? "," : ", ").s;
-    style.key_separator = cw_jliteral(r, ": ").s;
     if (given(arg[2])) {
         struct cw_jval both = cw_jcollect(r, arg[2]);
         if (both.list->n != 2) {

@@ -139,7 +139,7 @@ static void put_float(struct cw_jrender *r, struct cw_jbuild *b, struct spec f, 
         cw_jfailr(r, "a precision without a type is not supported");
     }
     if (f.type == 0) {
-        cw_jfloat_repr(fabs(value), digits);
+        strcpy(digits, cw_jfloat_repr(fabs(value)).s);
     } else {
         char letter = f.type == '%' ? 'f' : f.type;
         char format[6] = {'%', '.', '*', letter, '\0', '\0'};

@@ -43,12 +43,11 @@ static void put_string(struct cw_jrender *r, struct cw_jbuild *b, const struct c
 }
 
 static void put_float(struct cw_jbuild *b, double f) {
-    char text[32];
-    cw_jfloat_repr(f, text);
+    struct cw_jdigits digits = cw_jfloat_repr(f);
     cw_jbuild_puts(b,
                    isnan(f)   ? "NaN"
                    : isinf(f) ? (f > 0 ? "Infinity" : "-Infinity")
-                              : text,
+                              : digits.s,
                    CW_JTEMPLATE);
 }
 
@@ -60,6 +59,16 @@ static void new_line(struct cw_jrender *r, struct cw_jbuild *b, const struct cw_
             cw_jcharge_bytes(r, style->indent->len);
             cw_jbuild_str(b, style->indent);
         }
+    }
+}
+
+/* The separator asked for, or the usual one. */
+static void put_separator(struct cw_jbuild *b, const struct cw_jstr *given, const char *usual,
+                          int32_t taint) {
+    if (given != NULL) {
+        cw_jbuild_str(b, given);
+    } else {
+        cw_jbuild_puts(b, usual, taint);
     }
 }
 
@@ -104,11 +113,11 @@ static void put_dict(struct cw_jrender *r, struct cw_jbuild *b, const struct cw_
     for (size_t i = 0; i < d->n; i++) {
         const struct cw_jpair *p = &d->pairs[order[i].i];
         if (i > 0) {
-            cw_jbuild_str(b, style->item_separator);
+            put_separator(b, style->item_separator, style->indent != NULL ? "," : ", ", taint);
         }
         new_line(r, b, style, level + 1, taint);
         put_string(r, b, key_text(r, p->key), style->ascii);
-        cw_jbuild_str(b, style->key_separator);
+        put_separator(b, style->key_separator, ": ", taint);
         cw_jjson(r, b, p->value, style, level + 1);
     }
     new_line(r, b, style, level, taint);
@@ -124,7 +133,7 @@ static void put_list(struct cw_jrender *r, struct cw_jbuild *b, const struct cw_
     cw_jbuild_puts(b, "[", taint);
     for (size_t i = 0; i < list->n; i++) {
         if (i > 0) {
-            cw_jbuild_str(b, style->item_separator);
+            put_separator(b, style->item_separator, style->indent != NULL ? "," : ", ", taint);
         }
         new_line(r, b, style, level + 1, taint);
         cw_jjson(r, b, list->items[i], style, level + 1);

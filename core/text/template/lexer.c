@@ -121,6 +121,7 @@ static void skip_comment(struct cw_jlexer *x) {
 /* {% raw %} has been read: everything up to {% endraw %} is text. False if that is empty. */
 static bool raw_text(struct cw_jlexer *x, struct cw_jtoken *token) {
     size_t begin = x->pos;
+    x->guard->line = x->line;
     for (size_t i = begin; i + 2 <= x->len; i++) {
         const char *hit = memmem(x->src + i, x->len - i, "{%", 2);
         if (hit == NULL) {

@@ -51,20 +51,22 @@ int32_t cw_jtaint(struct cw_jrender *r, struct cw_jval v) {
 }
 
 /* The shortest digits that read back as the same number; an exponent below 1e-4 and from 1e16. */
-void cw_jfloat_repr(double f, char out[32]) {
+struct cw_jdigits cw_jfloat_repr(double f) {
+    struct cw_jdigits out;
     if (isnan(f) || isinf(f)) {
-        strcpy(out, isnan(f) ? "nan" : f > 0 ? "inf" : "-inf");
-        return;
+        strcpy(out.s, isnan(f) ? "nan" : f > 0 ? "inf" : "-inf");
+        return out;
     }
     int digits = 1;
     do {
-        snprintf(out, 32, "%.*e", digits - 1, f);
-    } while (strtod(out, NULL) != f && ++digits <= 17);
-    int exponent = (int)strtol(strchr(out, 'e') + 1, NULL, 10);
+        snprintf(out.s, sizeof out.s, "%.*e", digits - 1, f);
+    } while (strtod(out.s, NULL) != f && ++digits <= 17);
+    int exponent = (int)strtol(strchr(out.s, 'e') + 1, NULL, 10);
     if (exponent >= -4 && exponent < 16) {
         int decimals = digits - 1 - exponent;
-        snprintf(out, 32, "%.*f", decimals > 1 ? decimals : 1, f);
+        snprintf(out.s, sizeof out.s, "%.*f", decimals > 1 ? decimals : 1, f);
     }
+    return out;
 }
 
 /* Python prefers ' and takes " only where that saves escapes. */
@@ -152,8 +154,7 @@ void cw_jput_repr(struct cw_jrender *r, struct cw_jbuild *b, struct cw_jval v) {
         cw_jbuild_puts(b, text, CW_JTEMPLATE);
         break;
     case CW_J_FLOAT:
-        cw_jfloat_repr(v.f, text);
-        cw_jbuild_puts(b, text, CW_JTEMPLATE);
+        cw_jbuild_puts(b, cw_jfloat_repr(v.f).s, CW_JTEMPLATE);
         break;
     case CW_J_STRING:
         taint = cw_jstr_taint(v.s);

@@ -230,7 +230,10 @@ void cw_jput_str(struct cw_jrender *r, struct cw_jbuild *b, struct cw_jval v);
 void cw_jput_repr(struct cw_jrender *r, struct cw_jbuild *b, struct cw_jval v);
 /* The first message whose text is anywhere in v, or CW_JTEMPLATE. */
 int32_t cw_jtaint(struct cw_jrender *r, struct cw_jval v);
-/* repr() of a float in at most 32 bytes. */
-void cw_jfloat_repr(double f, char out[32]);
+/* repr() of a float, terminated. */
+struct cw_jdigits {
+    char s[32];
+};
+struct cw_jdigits cw_jfloat_repr(double f);
 
 #endif
