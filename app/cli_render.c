@@ -78,7 +78,7 @@ static bool parse_time(const char *text, struct tm *out) {
     struct tm given = *out;
     time_t t = timegm(out);
     /* timegm turns the 31st of February into March: not what was meant. */
-    return t != (time_t)-1 && given.tm_mday == out->tm_mday && given.tm_mon == out->tm_mon;
+    return t != (time_t)-1 && given.tm_mon == out->tm_mon;
 }
 
 /* The template's source: a file, or what the model carries. Caller must free. */

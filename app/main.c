@@ -186,6 +186,7 @@ const struct cli_command cli_chat = {
     .run = run_chat,
 };
 
+/* Until something better is in place: one-shot replies end their reply first, the chat goes on. */
 static void on_interrupt(int signo) {
     _exit(CLI_INTERRUPTED);
 }
@@ -195,11 +196,11 @@ int main(int argc, char **argv) {
     set_locale();
     /* A reader that leaves shows as EPIPE where it is written to. */
     signal(SIGPIPE, SIG_IGN);
+    if (signal(SIGINT, on_interrupt) == SIG_IGN) {
+        signal(SIGINT, SIG_IGN); /* as under nohup */
+    }
     for (size_t i = 0; argc > 1 && cli_commands[i]; i++) {
         if (strcmp(argv[1], cli_commands[i]->name) == 0) {
-            if (signal(SIGINT, on_interrupt) == SIG_IGN) {
-                signal(SIGINT, SIG_IGN); /* as under nohup */
-            }
             return cli_run(cli_commands[i], argc - 2, argv + 2);
         }
     }

@@ -69,7 +69,7 @@ packages() {
     say "installing: $missing"
     as_root apt-get update -qq || fail 'apt-get update failed'
     # shellcheck disable=SC2086  # a list of words
-    as_root apt-get install -y -qq --no-install-recommends $missing ||
+    as_root apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 $missing ||
         fail 'apt-get install failed'
 }
 

@@ -290,8 +290,9 @@ static void read_entries(FILE *f) {
 
 /* Write the last MAX_HISTORY / 2 entries anew once there are MAX_HISTORY. */
 static void shorten_history(void) {
-    char *path = cw_malloc(strlen(in.history_path) + 5);
-    sprintf(path, "%s.new", in.history_path);
+    struct cw_buf name = {0};
+    cw_buf_printf(&name, "%s.new", in.history_path);
+    char *path = cw_buf_take(&name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (f != NULL) {

@@ -9,6 +9,8 @@
 
 #include "chinwag/mem.h"
 
+enum { MAX_KEY = 26 }; /* columns; a longer key has a line of its own */
+
 struct entry {
     char *key, *text;
     bool heading;
@@ -62,11 +64,11 @@ static int lay_out(const struct ui_overlay *o, struct ui_screen *s, int row, int
     int key_width = 0;
     for (size_t i = 0; i < o->n; i++) {
         int width = ui_text_width(o->entries[i].key, strlen(o->entries[i].key), s->cols);
-        key_width = width > key_width ? width : key_width;
+        key_width = width > key_width && width <= MAX_KEY ? width : key_width;
     }
     /* keys beside the text where there is room, else above it */
-    bool beside = key_width + 24 <= s->cols;
-    int text_col = beside ? (key_width > 0 ? key_width + 4 : 2) : (s->cols >= 12 ? 2 : 0);
+    bool room = key_width + 24 <= s->cols;
+    int text_col = room ? (key_width > 0 ? key_width + 4 : 2) : (s->cols >= 12 ? 2 : 0);
     int width = s->cols - text_col - (s->cols >= 12 ? 1 : 0);
     int line = 0;
     for (size_t i = 0; i < o->n; i++) {
@@ -77,6 +79,7 @@ static int lay_out(const struct ui_overlay *o, struct ui_screen *s, int row, int
                 ui_screen_puts(s, row + line - o->top, s->cols >= 12 ? 2 : 0, s->cols, e->key,
                                UI_HELP_KEY);
             }
+            bool beside = room && ui_text_width(e->key, strlen(e->key), s->cols) <= key_width;
             line += beside ? 0 : 1;
         }
         size_t n = strlen(e->text);

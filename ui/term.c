@@ -209,6 +209,7 @@ static void prepare_restore(void) {
     add_restore(capability("rmcup"));
 }
 
+/* Whether the terminal will do; if so, what restores it is prepared. */
 static int check_terminal(struct cw_err *err) {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         return cw_fail(err, CW_EINVAL, "chat: standard input and output must be a terminal");
@@ -222,10 +223,12 @@ static int check_terminal(struct cw_err *err) {
     if (setupterm(name, STDOUT_FILENO, &status) != OK) {
         return cw_fail(err, CW_EINVAL, "chat: no description of the terminal TERM=%s", name);
     }
-    if (capability("cup") == NULL) {
-        return cw_fail(err, CW_EINVAL, "chat: the terminal TERM=%s cannot place its cursor", name);
-    }
-    return CW_OK;
+    bool good = capability("cup") != NULL;
+    prepare_restore();
+    del_curterm(cur_term); /* newterm reads its own */
+    return good ? CW_OK
+                : cw_fail(err, CW_EINVAL, "chat: the terminal TERM=%s cannot place its cursor",
+                          name);
 }
 
 static void init_styles(bool color) {
@@ -254,7 +257,6 @@ int ui_term_open(bool color, struct cw_err *err) {
         return cw_fail(err, CW_EIO, "chat: terminal: %s", strerror(errno));
     }
     saved_modes = term.saved;
-    prepare_restore();
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd < 0) {
         return cw_fail(err, CW_EIO, "chat: eventfd: %s", strerror(errno));

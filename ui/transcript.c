@@ -49,6 +49,7 @@ struct ui_transcript {
     bool anchored; /* make the view drift */
     uint32_t seen_block; /* where the text ended when the view left the end */
     size_t seen_bytes;
+    size_t work; /* bytes laid out */
 };
 
 struct ui_transcript *ui_transcript_create(void) {
@@ -165,7 +166,7 @@ static size_t settled_bytes(const struct cw_buf *text) {
 }
 
 /* Bring the lines of a block up to date. */
-static void layout_block(const struct ui_transcript *t, struct block *b) {
+static void layout_block(struct ui_transcript *t, struct block *b) {
     int width = body_width(t);
     if (b->width != width) {
         b->width = width;
@@ -184,25 +185,26 @@ static void layout_block(const struct ui_transcript *t, struct block *b) {
             b->lines = cw_reallocarray(b->lines, b->cap_lines, sizeof *b->lines);
         }
         ui_wrap(b->text.data, n, from, width, true, &b->lines[b->n_lines]);
+        t->work += b->lines[b->n_lines].next - from;
         from = b->lines[b->n_lines++].next;
     }
     b->laid = n;
 }
 
 /* Rows of a block with its blank row below. */
-static size_t block_rows(const struct ui_transcript *t, struct block *b) {
+static size_t block_rows(struct ui_transcript *t, struct block *b) {
     layout_block(t, b);
     return (b->heading != NULL) + b->n_lines + 1;
 }
 
 /* The blank row below the very last block is not shown. */
-static size_t rows_shown(const struct ui_transcript *t, size_t i) {
+static size_t rows_shown(struct ui_transcript *t, size_t i) {
     return block_rows(t, &t->blocks[i]) - (i + 1 == t->n);
 }
 
 /* The top row of a view of t->rows rows that ends with the text. False: all of it fits, *top and
  * *row are 0. */
-static bool end_view(const struct ui_transcript *t, size_t *top, size_t *row) {
+static bool end_view(struct ui_transcript *t, size_t *top, size_t *row) {
     size_t need = (size_t)t->rows;
     for (size_t i = t->n; i-- > 0;) {
         size_t rows = rows_shown(t, i);
@@ -341,6 +343,10 @@ void ui_transcript_to_start(struct ui_transcript *t) {
 
 void ui_transcript_to_end(struct ui_transcript *t) {
     t->follow = true;
+}
+
+size_t ui_transcript_work(const struct ui_transcript *t) {
+    return t->work;
 }
 
 bool ui_transcript_at_end(const struct ui_transcript *t) {

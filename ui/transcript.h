@@ -52,6 +52,10 @@ bool ui_transcript_at_end(const struct ui_transcript *t);
 /* Lines that came below the view since it left the end; 0 at the end. */
 size_t ui_transcript_new_lines(struct ui_transcript *t);
 
+/* Bytes of text that lines were made of so far, those done over included: what tests of long texts
+ * look at. */
+size_t ui_transcript_work(const struct ui_transcript *t);
+
 /* Draw into rows [row, row + rows) of the screen, as last set by resize, from column 0 on. */
 void ui_transcript_draw(struct ui_transcript *t, struct ui_screen *s, int row);
 

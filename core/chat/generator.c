@@ -58,7 +58,6 @@ struct cw_generator {
     int load_rc;
     struct cw_err load_err;
     bool told_folding, has_breakers;
-    size_t piece;           /* ids of a prompt evaluated at once, learnt from the speed */
     struct cw_job *last;    /* the conversation last answered, */
     struct cw_ids last_ids; /* and with what */
     struct cw_event ev;     /* the event being made; large, so not on the stack each time */

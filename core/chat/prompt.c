@@ -101,13 +101,13 @@ static int render_or_fold(const struct cw_loaded *m, struct conversation *c, int
 
 /* ---- putting ids back ---------------------------------------------------------------------- */
 
-bool cw_prompt_match(const struct cw_tokenizer *t, const int32_t *ids, size_t n, bool first,
+bool cw_prompt_match(const struct cw_tokenizer *t, const int32_t *ids, size_t n,
                      const char *content, size_t len, size_t *begin, size_t *end) {
     struct cw_buf text = {0};
     size_t *at = cw_reallocarray(NULL, n + 1, sizeof *at); /* where each token's text begins */
     for (size_t i = 0; i < n; i++) {
         at[i] = text.len;
-        cw_tokenizer_piece(t, ids[i], false, first && i == 0, &text);
+        cw_tokenizer_piece(t, ids[i], false, i == 0, &text);
     }
     at[n] = text.len;
     bool found = false;
@@ -157,7 +157,7 @@ static void put_back(const struct cw_tokenizer *t, const struct cw_message *msg,
     struct cw_span *s = &p->spans[span];
     size_t begin, end;
     if (s->end - s->begin != msg->len || memcmp(p->text + s->begin, msg->content, msg->len) != 0 ||
-        !cw_prompt_match(t, msg->ids, msg->n_ids, true, msg->content, msg->len, &begin, &end) ||
+        !cw_prompt_match(t, msg->ids, msg->n_ids, msg->content, msg->len, &begin, &end) ||
         begin == end) {
         return;
     }

@@ -21,9 +21,9 @@ int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_p
                       struct cw_err *err);
 void cw_prepared_free(struct cw_prepared *p);
 
-/* The stretch [*begin, *end) of ids[0..n) whose text is content[0..len), the last such if there are
- * several; false if no tokens begin and end where it does. `first`: ids[0] began a message. */
-bool cw_prompt_match(const struct cw_tokenizer *t, const int32_t *ids, size_t n, bool first,
+/* The stretch [*begin, *end) of a reply's ids[0..n) whose text is content[0..len), the last such if
+ * there are several; false if no tokens begin and end where it does. */
+bool cw_prompt_match(const struct cw_tokenizer *t, const int32_t *ids, size_t n,
                      const char *content, size_t len, size_t *begin, size_t *end);
 
 #endif

@@ -19,17 +19,15 @@ static size_t block16_bytes(int kind, int head) {
     return kind == CW_KV_Q8_0 ? (size_t)head * 17 : (size_t)head * 32;
 }
 
-/* Of one head. */
-static size_t region_bytes(const struct cw_kv_layer *l, int head) {
-    return l->n_cells / 16 * block16_bytes(l->kind, head);
+/* Chunk after chunk, and in a chunk KV head after KV head, its keys and then its values: what is
+ * touched grows with the conversation, and what a unit of attention reads lies together. */
+static uint8_t *chunk_k(const struct cw_kv_layer *l, uint32_t chunk, int h) {
+    size_t both = 16 * (block16_bytes(l->kind, l->head_k) + block16_bytes(l->kind, l->head_v));
+    return (uint8_t *)l->base + ((size_t)chunk * (size_t)l->n_kv_heads + (size_t)h) * both;
 }
 
-static uint8_t *k_region(const struct cw_kv_layer *l, int h) {
-    return (uint8_t *)l->base + (size_t)h * region_bytes(l, l->head_k);
-}
-
-static uint8_t *v_region(const struct cw_kv_layer *l, int h) {
-    return k_region(l, l->n_kv_heads) + (size_t)h * region_bytes(l, l->head_v);
+static uint8_t *chunk_v(const struct cw_kv_layer *l, uint32_t chunk, int h) {
+    return chunk_k(l, chunk, h) + 16 * block16_bytes(l->kind, l->head_k);
 }
 
 uint64_t cw_kv_layer_bytes(uint32_t n_cells, int n_kv_heads, int head_k, int head_v, int kind) {
@@ -37,14 +35,16 @@ uint64_t cw_kv_layer_bytes(uint32_t n_cells, int n_kv_heads, int head_k, int hea
         (kind == CW_KV_Q8_0 && (head_k % 32 != 0 || head_v % 32 != 0))) {
         return 0;
     }
-    uint64_t blocks = ((uint64_t)n_cells + 15) / 16;
-    return blocks * (uint64_t)n_kv_heads *
+    uint64_t chunks = ((uint64_t)n_cells + CW_CHUNK - 1) / CW_CHUNK;
+    return 16 * chunks * (uint64_t)n_kv_heads *
            (block16_bytes(kind, head_k) + block16_bytes(kind, head_v));
 }
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-#define STORE_CELLS 64 /* of one unit, beginning at a position divisible by it */
+#define STORE_CELLS                                                                                \
+    64 /* of one unit, beginning at a position divisible by it; divides CW_CHUNK                   \
+        */
 
 struct store_job {
     const struct cw_kernels *kernels;
@@ -54,18 +54,19 @@ struct store_job {
     size_t ldk, ldv;
 };
 
-static void store_unit(void *arg, int chunk, int thread) {
+static void store_unit(void *arg, int unit, int thread) {
     const struct store_job *j = arg;
     const struct cw_kv_layer *l = j->l;
-    int h = chunk % l->n_kv_heads;
-    uint32_t first = (j->pos / STORE_CELLS + (uint32_t)(chunk / l->n_kv_heads)) * STORE_CELLS;
+    int h = unit % l->n_kv_heads;
+    uint32_t first = (j->pos / STORE_CELLS + (uint32_t)(unit / l->n_kv_heads)) * STORE_CELLS;
     uint32_t last = first + STORE_CELLS;
     first = first < j->pos ? j->pos : first;
     last = last > j->end ? j->end : last;
     size_t at = first - j->pos;
-    j->kernels->store_k(k_region(l, h), l->kind, l->head_k, first, (int)(last - first),
+    uint32_t chunk = first / CW_CHUNK, cell = first % CW_CHUNK;
+    j->kernels->store_k(chunk_k(l, chunk, h), l->kind, l->head_k, cell, (int)(last - first),
                         j->k + at * j->ldk + (size_t)h * (size_t)l->head_k, j->ldk);
-    j->kernels->store_v(v_region(l, h), l->kind, l->head_v, first, (int)(last - first),
+    j->kernels->store_v(chunk_v(l, chunk, h), l->kind, l->head_v, cell, (int)(last - first),
                         j->v + at * j->ldv + (size_t)h * (size_t)l->head_v, j->ldv);
 }
 
@@ -142,8 +143,8 @@ static int attend_chunk(const struct attend_job *j, int h, int row0, int row1, u
     }
     if (n > 0) {
         struct cw_attend_job job = {
-            .k = k_region(kv, h) + base / 16 * block16_bytes(kv->kind, kv->head_k),
-            .v = v_region(kv, h) + base / 16 * block16_bytes(kv->kind, kv->head_v),
+            .k = chunk_k(kv, chunk, h),
+            .v = chunk_v(kv, chunk, h),
             .kind = kv->kind,
             .head_k = kv->head_k,
             .head_v = kv->head_v,

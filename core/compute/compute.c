@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define PARTIAL_BYTES ((size_t)4 << 20)
 
@@ -83,6 +85,9 @@ void cw_compute_destroy(struct cw_compute *c) {
     if (c->partial) {
         cw_large_free(c->partial, c->partial_bytes);
     }
+    if (c->arena) {
+        cw_large_free(c->arena, c->arena_bytes);
+    }
     if (c->blas_scratch) {
         cw_large_free(c->blas_scratch, c->blas_scratch_bytes);
     }
@@ -149,11 +154,59 @@ void cw_weight_init(struct cw_weight *w, const struct cw_tensor *t, int64_t firs
     w->data = t->data + (size_t)first * w->row_bytes;
 }
 
+/* A packed copy has the rows of a group side by side, so that the kernels read one stream instead
+ * of sixteen and need not transpose. It pays where weights come from the cache rather than from
+ * memory: for small models. It is made in passing, by the product that uses the weight for the
+ * third time or a little later, so that neither the start nor one token bears the cost. */
+struct packed {
+    size_t at; /* of the arena */
+    int uses, when;
+    bool ready;
+};
+
+#define PACK_LIMIT ((size_t)600 << 20) /* of all weights together */
+
 void cw_weight_pack(struct cw_compute *c, struct cw_weight *w) {
+    if (w->packed || !c->k->packs[w->type] || c->arena) {
+        return;
+    }
+    struct packed *p = cw_calloc(1, sizeof *p);
+    size_t group = (size_t)c->k->row_group;
+    p->at = c->arena_bytes;
+    p->when = 2 + c->n_packed++ % 8;
+    c->arena_bytes +=
+        (((size_t)w->rows + group - 1) / group * group * w->row_bytes + 63) & ~(size_t)63;
+    w->packed = p;
 }
 
 void cw_weight_free(struct cw_weight *w) {
+    free(w->packed);
     w->packed = NULL;
+}
+
+/* Whether this product is to fill its weight's copy. */
+static bool time_to_pack(struct cw_compute *c, const struct cw_weight *w) {
+    struct packed *p = w->packed;
+    if (!p || p->ready || c->no_arena || p->uses++ < p->when) {
+        return false;
+    }
+    if (!c->arena) {
+        c->arena = c->arena_bytes <= PACK_LIMIT ? cw_large_alloc(c->arena_bytes) : NULL;
+        c->no_arena = !c->arena;
+    }
+    return c->arena != NULL;
+}
+
+/* The copy is whole: the file's pages need not stay resident. They come back when touched. */
+static void packing_done(const struct cw_weight *w) {
+    struct packed *p = w->packed;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)w->data + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)w->data + (size_t)w->rows * w->row_bytes) / page * page;
+    p->ready = true;
+    if (end > begin) {
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
 }
 
 void cw_weight_row(const struct cw_weight *w, int64_t row, float *y) {
@@ -354,6 +407,8 @@ struct matmul_job {
     int n;
     int first[MAX_PRODUCTS + 1]; /* unit number at which a product begins */
     int step[MAX_PRODUCTS];      /* rows a unit */
+    bool pack[MAX_PRODUCTS];     /* fills the packed copy in passing */
+    uint8_t *arena;
 };
 
 static void matmul_unit(void *arg, int chunk, int thread) {
@@ -366,6 +421,7 @@ static void matmul_unit(void *arg, int chunk, int thread) {
     const struct cw_weight *w = p->w;
     const struct cw_act *x = p->x;
     int row = (chunk - m->first[i]) * m->step[i];
+    const struct packed *packed = w->packed;
     bool wide = cw_type_info(w->type)->act == CW_ACT_Q256;
     struct cw_product_job j = {
         .w = w->data + (size_t)row * w->row_bytes,
@@ -373,6 +429,10 @@ static void matmul_unit(void *arg, int chunk, int thread) {
         .rows = w->rows - row < m->step[i] ? w->rows - row : m->step[i],
         .cols = w->cols,
         .bias = w->bias ? w->bias + row : NULL,
+        .packed = packed && (packed->ready || m->pack[i])
+                      ? m->arena + packed->at + (size_t)row * w->row_bytes
+                      : NULL,
+        .pack = m->pack[i],
         .n = x->n,
         .x = x->x,
         .ldx = (size_t)x->width,
@@ -395,7 +455,9 @@ static void matmul_some(struct cw_compute *c, const struct cw_product *p, int n)
         cw_act_quantise(c, p[i].x, 1U << cw_type_info(p[i].w->type)->act);
         bytes += (size_t)p[i].w->rows * p[i].w->row_bytes;
         macs += (size_t)p[i].w->rows * (size_t)p[i].w->cols * (size_t)p[i].x->n;
+        m.pack[i] = time_to_pack(c, p[i].w);
     }
+    m.arena = c->arena;
     /* Units of equal bytes, eight a thread: small enough to share out evenly when a core is slow.
      */
     size_t target = bytes / ((size_t)c->n_threads * 8) + 1;
@@ -409,9 +471,14 @@ static void matmul_some(struct cw_compute *c, const struct cw_product *p, int n)
         for (int i = 0; i < m.first[n]; i++) {
             matmul_unit(&m, i, 0);
         }
-        return;
+    } else {
+        cw_pool_run(c->pool, matmul_unit, &m, m.first[n]);
     }
-    cw_pool_run(c->pool, matmul_unit, &m, m.first[n]);
+    for (int i = 0; i < n; i++) {
+        if (m.pack[i]) {
+            packing_done(p[i].w);
+        }
+    }
 }
 
 static bool blas_takes(const struct cw_compute *c, const struct cw_product *p) {

@@ -137,15 +137,16 @@ void cw_rope(struct cw_compute *c, float *x, size_t ld, int n, int n_heads, int 
 
 /* ---- cache and attention ------------------------------------------------------------------- */
 
-/* One layer's cache: for each KV head, cells in blocks of 16. Keys are interleaved, for each block
- * [head_k][16] (a vector lane is a cell), values are rows [16][head_v] (a lane is a dimension).
- * The layout is the compute module's; the owner only reserves cw_kv_layer_bytes. */
+/* One layer's cache, in chunks of 256 cells: for each KV head its keys, in blocks of 16 cells each
+ * [head_k][16] (a vector lane is a cell), then its values, rows [256][head_v] (a lane is a
+ * dimension). The layout is the compute module's; the owner only reserves cw_kv_layer_bytes. */
 struct cw_kv_layer {
     void *base;
     uint32_t n_cells; /* capacity, a multiple of 256 */
     int n_kv_heads, head_k, head_v;
     int kind; /* enum cw_kv_type */
 };
+/* 0 where heads are wider than 1,024 or do not fit the kind (Q8_0: multiples of 32). */
 uint64_t cw_kv_layer_bytes(uint32_t n_cells, int n_kv_heads, int head_k, int head_v, int kind);
 
 /* Round to the cache's type and store cells pos .. pos + n - 1. k [n, ldk], v [n, ldv]. */

@@ -17,6 +17,11 @@ struct cw_compute {
     const char *blas_why; /* why not, when it was asked for; else NULL */
     float *blas_scratch;  /* CW_BLAS_SCRATCH floats a thread */
     size_t blas_scratch_bytes;
+    /* Packed copies of weights, one after the other; allocated when the first is made. */
+    uint8_t *arena;
+    size_t arena_bytes; /* that all which were announced will need */
+    int n_packed;       /* announced */
+    bool no_arena;      /* refused, or not worth it */
     /* Attention: a region a thread, and one for the partial results of chunks. */
     float *scratch, *partial;
     size_t scratch_bytes, partial_bytes; /* of all threads; of the partials */

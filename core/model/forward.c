@@ -341,18 +341,16 @@ static void feed_forward(const struct cw_model *m, struct cw_scratch *s, const s
 /* The n_used best of score[0..n_experts), best first, equal ones by lower index; their softmax.
  * (Softmax over all, the best divided by their sum, is the same number.) */
 static void choose(const float *score, int n_experts, int n_used, int32_t *chosen, float *share) {
-    for (int r = 0; r < n_used; r++) {
-        int best = -1;
-        for (int e = 0; e < n_experts; e++) {
-            bool taken = false;
-            for (int k = 0; k < r; k++) {
-                taken |= chosen[k] == e;
-            }
-            if (!taken && (best < 0 || score[e] > score[best])) {
-                best = e;
-            }
+    int n = 0;
+    for (int e = 0; e < n_experts; e++) {
+        if (n == n_used && !(score[e] > score[chosen[n - 1]])) {
+            continue;
         }
-        chosen[r] = best;
+        int r = n < n_used ? n++ : n - 1;
+        for (; r > 0 && score[e] > score[chosen[r - 1]]; r--) {
+            chosen[r] = chosen[r - 1];
+        }
+        chosen[r] = e;
     }
     float sum = 0.0f;
     for (int r = 0; r < n_used; r++) {

@@ -15,7 +15,13 @@
  * handlers.
  *
  * A reply goes back into the next prompt as the ids that were generated, wherever the template
- * writes its text unchanged; only where it does not is that stretch tokenised anew.
+ * writes its text unchanged; only where it does not is that stretch tokenised anew. Ids whose text
+ * is more than the content (a thought before it, an end token or stop string behind) may be given
+ * as they came. A template that refuses a system message gets its text in front of the first user
+ * message instead, with a CW_EV_NOTICE.
+ *
+ * The text of token events is the reply as a person should read it: without control tokens, and
+ * without the markers of thinking sections, whose text comes with u.token.thinking set.
  */
 #ifndef CHINWAG_GENERATOR_H
 #define CHINWAG_GENERATOR_H
@@ -40,7 +46,8 @@ struct cw_generator_options {
  * CW_EV_READY or CW_EV_FAILED). `sampling` are the first live settings. */
 int cw_generator_create(struct cw_generator **out, const struct cw_generator_options *opt,
                         const struct cw_sampling *sampling, struct cw_err *err);
-/* Cancels what runs, joins the thread, frees everything. NULL is fine. */
+/* Cancels what runs, joins the thread (while loading: after the step under way), frees everything.
+ * NULL is fine. */
 void cw_generator_destroy(struct cw_generator *g);
 
 struct cw_ring *cw_generator_ring(struct cw_generator *g);
@@ -67,7 +74,7 @@ struct cw_request {
     const struct cw_message *messages;
     size_t n_messages;
     bool continue_reply;
-    const char *raw;
+    const char *raw; /* control tokens written in it are such: its author wrote a whole prompt */
     size_t raw_len;
     const int32_t *ids;
     size_t n_ids;
@@ -90,13 +97,14 @@ struct cw_request {
 int cw_generator_start(struct cw_generator *g, const struct cw_request *req, uint32_t *number,
                        struct cw_err *err);
 
-/* Stop the running request, if any: CW_EV_DONE with CW_STOP_CANCEL follows within 0.3 s. */
+/* Stop the running request, if any: CW_EV_DONE with CW_STOP_CANCEL follows within 0.3 s, also while
+ * it waits for the model to load. */
 void cw_generator_cancel(struct cw_generator *g);
 
 /* New sampling settings, for the very next draw. */
 void cw_generator_publish(struct cw_generator *g, const struct cw_sampling *s);
 
-/* Forget the cache (a new conversation needs no call: the prefix match does it). */
+/* Whether a request is under way; false as soon as its CW_EV_DONE may be in the ring. */
 bool cw_generator_busy(const struct cw_generator *g);
 
 /* Ask how many tokens text[0..len) is; CW_EV_COUNT answers with the same serial when no request

@@ -131,6 +131,16 @@ START_TEST(logits_in_three_shapes) {
     ck_assert_int_eq(json_object_get_int(member(last, "n_tokens")), 4);
     struct json_object *row = member(last, "logits");
     ck_assert_uint_eq(json_object_array_length(row), 333);
+    /* As many digits as tell every float from its neighbours: it reads back as what it was. */
+    for (char *p = strchr(d.out_text.data, '[') + 1; *p != '}'; p += strspn(p, ",]")) {
+        char digits[40];
+        char *end;
+        snprintf(digits, sizeof digits, "%.9g", (double)strtof(p, &end));
+        ck_assert_msg(end > p && strncmp(p, digits, (size_t)(end - p)) == 0 &&
+                          strlen(digits) == (size_t)(end - p),
+                      "%.20s is not %s", p, digits);
+        p = end;
+    }
     driver_free(&d);
 
     driver_run(&d, "", "logits", "-m", tail(), "--tokens", "[1, 2, 3, 300]", "--all", NULL);
@@ -161,6 +171,22 @@ START_TEST(logits_in_three_shapes) {
     json_object_put(last);
     json_object_put(all);
     json_object_put(top);
+}
+END_TEST
+
+START_TEST(equal_logits_rank_by_id) {
+    static const char *const says[] = {"one", "two"};
+    const char *path = tmp_path("chain.gguf");
+    markov_write(path, says, 2); /* all logits but one are 0 */
+    driver_run(&d, "", "logits", "-m", path, "--tokens", "10", "--top", "4", NULL);
+    driver_expect(&d, 0, NULL);
+    struct json_object *o = driver_json(&d);
+    struct json_object *pairs = member(o, "logits");
+    for (size_t i = 1; i < 4; i++) {
+        struct json_object *pair = json_object_array_get_idx(pairs, i);
+        ck_assert_int_eq(json_object_get_int(json_object_array_get_idx(pair, 0)), (int)i - 1);
+    }
+    json_object_put(o);
 }
 END_TEST
 
@@ -362,6 +388,8 @@ START_TEST(seeds_and_changes_of_settings) {
     ck_assert_str_ne(at_four, seven);
     ck_assert_str_eq(late, seven);
     ck_assert_str_ne(order, greedy);
+    ck_assert_int_ne(atoi(seven + 1), atoi(greedy + 1));
+    ck_assert_int_eq(atoi(order + 1), atoi(greedy + 1));
     /* The first four draws came before the change. */
     const char *p = seven;
     for (int i = 0; i < 4; i++) {
@@ -747,6 +775,7 @@ int main(void) {
         {"usage", every_command_has_help, 7},
         {"usage", wrong_usage, (int)(sizeof wrong / sizeof *wrong)},
         {"formats", logits_in_three_shapes, 1},
+        {"formats", equal_logits_rank_by_id, 1},
         {"formats", tokenize_there_and_back, 1},
         {"formats", tokenize_special_and_bos, 1},
         {"formats", tokenize_serves_lines, 1},

@@ -162,6 +162,10 @@ START_TEST(long_lines_and_nul_are_refused) {
     memset(text + 9, 'y', 198 - 9);
     ck_assert_int_eq(load(text), CW_OK);
     ck_assert_uint_eq(strlen(s.system), 198 - 9);
+    text[198] = 'z';
+    ck_assert_int_eq(load(text), CW_EFORMAT);
+    expect_error(1, "longer than 198 bytes");
+    memset(&err, 0, sizeof err);
 
     static const char nul[] = "top-k = 5\ntemp = 0\0.9\n";
     ck_assert_int_eq(load_bytes(nul, sizeof nul - 1), CW_EFORMAT);

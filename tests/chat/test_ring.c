@@ -60,12 +60,13 @@ static struct cw_event event(uint64_t i) {
     return ev;
 }
 
+/* Check's own assertions write to a pipe each time, too slow for millions. */
 static void check_event(const struct cw_event *ev, uint64_t i) {
-    ck_assert_uint_eq(ev->u.token.position, i);
-    ck_assert_uint_eq(ev->request, (uint32_t)i);
-    ck_assert_uint_eq(ev->n_text, i % 20);
-    for (int k = 0; k < ev->n_text; k++) {
-        ck_assert_int_eq(ev->text[k], (char)('a' + i % 26));
+    struct cw_event want = event(i);
+    if (ev->u.token.position != i || ev->request != want.request || ev->n_text != want.n_text ||
+        memcmp(ev->text, want.text, want.n_text) != 0) {
+        ck_abort_msg("event %llu came as %llu with %d bytes", (unsigned long long)i,
+                     (unsigned long long)ev->u.token.position, ev->n_text);
     }
 }
 
@@ -278,10 +279,12 @@ START_TEST(live_settings) {
     uint64_t seen = 0, state = 9;
     while (seen < w.n) {
         uint64_t version = cw_live_load(w.live, &s);
-        ck_assert_uint_ge(version, seen);
-        seen = version;
         struct cw_sampling want = block((uint32_t)version);
-        ck_assert(memcmp(&s, &want, sizeof s) == 0);
+        if (version < seen || memcmp(&s, &want, sizeof s) != 0) {
+            ck_abort_msg("version %llu after %llu", (unsigned long long)version,
+                         (unsigned long long)seen);
+        }
+        seen = version;
         pause_at_random(&state);
     }
     pthread_join(thread, NULL);

@@ -577,13 +577,24 @@ START_TEST(alignments_and_offsets) {
     mkgguf_init(&m);
     mkgguf_str(&m, "general.alignment", "32");
     refused(CW_EFORMAT, "'general.alignment'");
-    static const uint64_t offsets[] = {1, 16, 31, 32, 1 << 20, 1ull << 63, UINT64_MAX - 31};
+    /* 64 bytes each; the offset that wraps would end inside the data. */
+    static const struct {
+        uint64_t offset;
+        const char *part;
+    } offsets[] = {
+        {1, "no multiple of 32"},          {16, "no multiple of 32"},
+        {UINT64_MAX, "no multiple of 32"}, {96, "past the end"},
+        {1 << 20, "past the end"},         {1ull << 63, "past the end"},
+        {UINT64_MAX - 31, "past the end"},
+    };
+    static const uint8_t data[128];
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         mkgguf_free(&m);
         mkgguf_init(&m);
-        mkgguf_tensor(&m, "good", CW_F32, 1, F32_4, "0123456789abcdef", 16);
-        mkgguf_entry(&m, "bad", CW_F32, 1, F32_4, offsets[i]);
+        mkgguf_tensor(&m, "good", CW_F32, 1, (const uint64_t[]){32}, data, sizeof data);
+        mkgguf_entry(&m, "bad", CW_F32, 1, (const uint64_t[]){16}, offsets[i].offset);
         refused(CW_EFORMAT, "'bad'");
+        refused(CW_EFORMAT, offsets[i].part);
     }
 }
 END_TEST

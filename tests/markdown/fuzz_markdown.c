@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Any bytes, in pieces and at a width that the first ones choose, against the same bytes at once:
- * nothing may crash, and the lines must be equal. -DFUZZ_MAIN makes a program of it that takes
- * files, to replay what was found.
+ * nothing may crash, and the lines must be equal. Built with -Dfuzzing=true.
  */
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,21 +61,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cw_buf_free(&whole);
     return 0;
 }
-
-#ifdef FUZZ_MAIN
-int main(int argc, char **argv) {
-    LLVMFuzzerInitialize(&argc, &argv);
-    for (int i = 1; i < argc; i++) {
-        static uint8_t data[1 << 20];
-        FILE *f = fopen(argv[i], "rb");
-        if (f == NULL) {
-            perror(argv[i]);
-            return EXIT_FAILURE;
-        }
-        size_t n = fread(data, 1, sizeof data, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(data, n);
-    }
-    return EXIT_SUCCESS;
-}
-#endif

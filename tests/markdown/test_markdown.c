@@ -573,6 +573,7 @@ static const struct {
     {"[a](JaVaScRiPt:x)", ""},
     {"[a](data:text/html,x)", ""},
     {"[a](file:///etc/passwd)", ""},
+    {"[a](file://b/c)", ""},
     {"[a](vscode://x)", ""},
     {"[a](//b.c)", ""},
     {"[a](/b)", ""},
@@ -691,6 +692,26 @@ START_TEST(code_blocks_can_be_copied) {
 }
 END_TEST
 
+/* What was shown of an unfinished line, and was no code after all, is not copied. */
+START_TEST(a_closing_fence_is_not_code) {
+    struct md *m = md_create(NULL);
+    struct md_code_block code;
+    md_append(m, "```\na\n``", 8);
+    md_layout(m, 20);
+    ck_assert(md_code_block(m, 0, &code));
+    ck_assert(code.len == 4 && memcmp(code.text, "a\n``", 4) == 0 && !code.closed);
+    md_append(m, "`", 1);
+    ck_assert(md_code_block(m, 0, &code));
+    ck_assert(code.len == 2 && memcmp(code.text, "a\n", 2) == 0 && !code.closed);
+    md_append(m, "\nb", 2);
+    md_layout(m, 20);
+    ck_assert(md_code_block(m, 0, &code));
+    ck_assert(code.len == 2 && memcmp(code.text, "a\n", 2) == 0 && code.closed);
+    ck_assert_uint_eq(md_n_code_blocks(m), 1);
+    md_destroy(m);
+}
+END_TEST
+
 /* ---- Corners of the interface. ---- */
 
 START_TEST(nothing_is_no_lines) {
@@ -767,6 +788,7 @@ int main(void) {
     t = tcase_create("interface");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, code_blocks_can_be_copied);
+    tcase_add_test(t, a_closing_fence_is_not_code);
     tcase_add_test(t, nothing_is_no_lines);
     tcase_add_test(t, text_after_the_end_begins_anew);
     tcase_add_test(t, depth_is_bounded);

@@ -156,6 +156,49 @@ START_TEST(laying_out_often_is_laying_out_once) {
 }
 END_TEST
 
+/* The same for random text in few columns, where beginnings that turn out to be something else take
+ * several lines. */
+START_TEST(laying_out_often_random_text) {
+    struct cw_buf text = {0}, often = {0}, once = {0};
+    random_state = (uint64_t)_i + 1000;
+    for (int k = 0; k < 40; k++) {
+        cw_buf_clear(&text);
+        for (size_t j = pick(3); j > 0; j--) {
+            cw_buf_puts(&text, pick(2) == 0 ? "12345678. x\n" : "- aaaaaaaaaa\n  1. bbbbbbbb\n");
+        }
+        random_text(&text, text.len + 1 + pick(60));
+        int width = 1 + (int)pick(14);
+        struct md *m = md_create(NULL);
+        for (size_t i = 0; i < text.len; i++) {
+            md_append(m, text.data + i, 1);
+            md_layout(m, width);
+            struct md *fresh = md_create(NULL);
+            md_append(fresh, text.data, i + 1);
+            md_layout(fresh, width);
+            cw_buf_clear(&often);
+            cw_buf_clear(&once);
+            md_text_lines(m, md_n_lines(m), true, &often);
+            md_text_lines(fresh, md_n_lines(fresh), true, &once);
+            ck_assert_msg(often.len == once.len &&
+                              (once.len == 0 || memcmp(often.data, once.data, once.len) == 0),
+                          "after %zu bytes of\n%s\nat %d:\n%s\ninstead of\n%s", i + 1, text.data,
+                          width, often.data, once.data);
+            md_destroy(fresh);
+        }
+        size_t source = 0;
+        for (size_t i = 0; i < md_n_lines(m); i++) {
+            ck_assert_uint_ge(md_line_source(m, i), source);
+            source = md_line_source(m, i);
+        }
+        ck_assert_uint_le(source, text.len);
+        md_destroy(m);
+    }
+    cw_buf_free(&text);
+    cw_buf_free(&often);
+    cw_buf_free(&once);
+}
+END_TEST
+
 START_TEST(a_width_can_change_at_any_time) {
     struct cw_buf moved = {0}, once = {0};
     struct md *m = md_create(NULL);
@@ -421,6 +464,30 @@ START_TEST(work_is_linear) {
 }
 END_TEST
 
+/* Many columns and rows that fill one of them: what is kept is what was written. */
+START_TEST(a_sparse_table_is_small) {
+    struct cw_buf text = {0};
+    fill(&text, "a|", 80);
+    cw_buf_putc(&text, '\n');
+    fill(&text, "-|", 80);
+    cw_buf_putc(&text, '\n');
+    fill(&text, "b\n", 12000);
+    struct md *m = md_create(NULL);
+    md_append(m, text.data, text.len);
+    md_finish(m);
+    md_layout(m, 200);
+    ck_assert_uint_eq(m->tables.n, 1);
+    ck_assert_uint_eq(md_n_lines(m), 6002);
+    ck_assert_uint_le(m->segments.n + m->cells.n + m->rows.n, 4 * 6002);
+    struct cw_buf got = {0};
+    md_text_line(m, 6001, false, &got);
+    ck_assert_int_eq(got.data[0], 'b');
+    cw_buf_free(&got);
+    cw_buf_free(&text);
+    md_destroy(m);
+}
+END_TEST
+
 int main(void) {
     setlocale(LC_ALL, "C.UTF-8");
     Suite *s = suite_create("md_stream");
@@ -429,6 +496,7 @@ int main(void) {
     tcase_add_loop_test(t, pieces_do_not_matter, 0, 10);
     tcase_add_loop_test(t, pieces_do_not_matter_in_random_text, 0, 10);
     tcase_add_loop_test(t, laying_out_often_is_laying_out_once, 0, 3);
+    tcase_add_loop_test(t, laying_out_often_random_text, 0, 10);
     tcase_add_test(t, a_width_can_change_at_any_time);
     suite_add_tcase(s, t);
     t = tcase_create("nothing is lost");
@@ -441,6 +509,7 @@ int main(void) {
     tcase_add_loop_test(t, long_text_is_shown_as_it_is, 0, (int)(sizeof longs / sizeof longs[0]));
     tcase_add_test(t, a_long_line_settles_before_it_ends);
     tcase_add_test(t, a_leaf_is_parsed_up_to_its_limit);
+    tcase_add_test(t, a_sparse_table_is_small);
     tcase_add_loop_test(t, work_is_linear, 0, (int)(sizeof hostile / sizeof hostile[0]));
     suite_add_tcase(s, t);
     SRunner *r = srunner_create(s);

@@ -32,7 +32,7 @@ char *model_path(const char *file) {
     return cw_buf_take(&b);
 }
 
-char *real_model_path(void) {
+char *real_model_path(const char *file) {
     struct cw_buf b = {0};
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     if (data != NULL && *data != '\0') {
@@ -40,7 +40,7 @@ char *real_model_path(void) {
     } else {
         cw_buf_printf(&b, "%s/.local/share", home != NULL ? home : "");
     }
-    cw_buf_puts(&b, "/chinwag/models/SmolLM2-135M-Instruct.Q4_1.gguf");
+    cw_buf_printf(&b, "/chinwag/models/%s", file);
     if (access(b.data, R_OK) != 0) {
         printf("skipped: no real model (%s)\n", b.data);
         cw_buf_free(&b);

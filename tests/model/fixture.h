@@ -24,8 +24,8 @@ struct run_options {
 /* tests/data/models/FILE, else the reference's; NULL and a line "skipped: .." if neither is there.
  * The caller must free it. */
 char *model_path(const char *file);
-/* The real model of the greedy cases, or NULL and a line. The caller must free it. */
-char *real_model_path(void);
+/* FILE in the user's models directory, or NULL and a line. The caller must free it. */
+char *real_model_path(const char *file);
 
 void fixture_open(struct fixture *f, const char *path, const struct run_options *o);
 void fixture_close(struct fixture *f);

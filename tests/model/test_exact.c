@@ -30,7 +30,8 @@ static const char *const models[] = {
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 
-/* The same rows by every instruction set here, 1 and 2 threads, chunks of 1, 7 and 512. */
+/* The same rows by every instruction set here, 1 and 2 threads, chunks of 1, 7 and 512; expected is
+ * what the scalar kernels give with one thread and all at once. */
 static void check_ways(const char *path, const char *name, const int32_t *ids, size_t n,
                        uint32_t n_ctx) {
     static const int chunks[] = {1, 7, 512};
@@ -52,6 +53,9 @@ static void check_ways(const char *path, const char *name, const int32_t *ids, s
             fixture_open(&f, path, &o);
             for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++) {
                 o.chunk = chunks[c];
+                if (isa == CW_ISA_SCALAR && (threads == 2) != (o.chunk == 7)) {
+                    continue; /* slow, and every vector kernel goes all the ways below */
+                }
                 float *rows = all_rows(&f, ids, n, &o);
                 for (size_t r = 0; r < n; r++) {
                     ck_assert_msg(same_bits(rows + r * n_vocab, expected + r * n_vocab, n_vocab),
@@ -97,28 +101,28 @@ static bool is_float_model(const char *name) {
 
 START_TEST(every_way_gives_the_same_bits) {
     char *path = model_path(models[_i]);
-    int32_t ids[40];
+    int32_t ids[28];
     if (path == NULL) {
         return;
     }
-    random_ids(ids, 40, 320, (uint64_t)_i);
-    check_ways(path, models[_i], ids, 40, 64);
+    random_ids(ids, 28, 320, (uint64_t)_i);
+    check_ways(path, models[_i], ids, 28, 64);
     check_last_rows(path, models[_i], ids, 24);
     free(path);
 }
 END_TEST
 
-/* A Q8_0 copy of each float model: quantised activations meet every architecture. */
+/* A Q8_0 copy of each F32 model: quantised activations meet every architecture. */
 START_TEST(quantised_copies) {
-    char *path = is_float_model(models[_i]) ? model_path(models[_i]) : NULL;
-    int32_t ids[40];
+    char *path = strstr(models[_i], "-F32.") != NULL ? model_path(models[_i]) : NULL;
+    int32_t ids[28];
     if (path == NULL) {
         return;
     }
     const char *copy = tmp_path(models[_i]);
     mkgguf_quantise(path, copy);
-    random_ids(ids, 40, 320, 100 + (uint64_t)_i);
-    check_ways(copy, models[_i], ids, 40, 64);
+    random_ids(ids, 28, 320, 100 + (uint64_t)_i);
+    check_ways(copy, models[_i], ids, 28, 64);
     check_last_rows(copy, models[_i], ids, 24);
     /* And it is still the same model: near the reference's own logits. */
     size_t n_cases;

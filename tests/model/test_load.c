@@ -223,6 +223,11 @@ START_TEST(wrong_keys) {
         copy_tensors_but(NULL);
         load_fails(finish(), cases[i].rc, "changed.gguf: ");
     }
+    begin("tiny-llama-tied-F32.gguf");
+    copy_keys_but("llama.attention.head_count_kv");
+    mkgguf_u32(&out, "llama.attention.head_count_kv", 3);
+    copy_tensors_but(NULL);
+    load_fails(finish(), CW_EFORMAT, "does not divide the 4 heads");
 }
 END_TEST
 
@@ -596,11 +601,9 @@ START_TEST(rotary_orders) {
 }
 END_TEST
 
-/* Experts that are all the same are one feed-forward, whatever the router says; and with one used,
- * the router's choice decides. */
-START_TEST(equal_experts_are_one) {
-    size_t n;
-    float *expected = score_kept("tiny-llama-tied-F32.gguf");
+/* tiny-llama-tied with three experts a layer, two used: copies of its feed-forward, the last one
+ * all zeros if `last_is_zero`; a router of small numbers, or of zeros. */
+static const char *with_experts(bool zero_router, bool last_is_zero) {
     begin("tiny-llama-tied-F32.gguf");
     copy_keys_but(NULL);
     mkgguf_u32(&out, "llama.expert_count", 3);
@@ -611,7 +614,7 @@ START_TEST(equal_experts_are_one) {
         float router[3 * 64];
         char name[64];
         for (int k = 0; k < 3 * 64; k++) {
-            router[k] = (float)((k * 37 + i * 11) % 29 - 14) * 0.02f;
+            router[k] = zero_router ? 0.0f : (float)((k * 37 + i * 11) % 29 - 14) * 0.02f;
         }
         snprintf(name, sizeof name, "blk.%d.ffn_gate_inp.weight", i);
         mkgguf_tensor(&out, name, CW_F32, 2, (const uint64_t[]){64, 3}, router, sizeof router);
@@ -620,6 +623,9 @@ START_TEST(equal_experts_are_one) {
             for (int e = 0; e < 3; e++) {
                 add_whole(&b, "blk.%d.ffn_%s.weight", i, parts[p]);
             }
+            if (last_is_zero) {
+                memset(b.data + b.len / 3 * 2, 0, b.len / 3);
+            }
             snprintf(name, sizeof name, "blk.%d.ffn_%s_exps.weight", i, parts[p]);
             mkgguf_tensor(&out, name, CW_F32, 3,
                           p < 2 ? (const uint64_t[]){64, 128, 3} : (const uint64_t[]){128, 64, 3},
@@ -627,9 +633,22 @@ START_TEST(equal_experts_are_one) {
             cw_buf_free(&b);
         }
     }
-    float *y = score(finish(), &n);
-    double e = nmse(y, expected, n);
-    ck_assert_msg(e < 1e-9, "%g", e);
+    return finish();
+}
+
+/* Experts that are all the same are one feed-forward, whatever the router says; of equal scores the
+ * lower index is taken; and where the router decides, it matters. */
+START_TEST(experts) {
+    size_t n;
+    float *expected = score_kept("tiny-llama-tied-F32.gguf");
+    float *y = score(with_experts(false, false), &n);
+    ck_assert_msg(nmse(y, expected, n) < 1e-9, "%g", nmse(y, expected, n));
+    free(y);
+    y = score(with_experts(true, true), &n);
+    ck_assert_msg(nmse(y, expected, n) < 1e-9, "%g", nmse(y, expected, n));
+    free(y);
+    y = score(with_experts(false, true), &n);
+    ck_assert_msg(nmse(y, expected, n) > 1e-3, "%g", nmse(y, expected, n));
     free(y);
     free(expected);
 }
@@ -1038,7 +1057,7 @@ int main(void) {
     tcase_add_test(c, padded_vocabulary);
     tcase_add_test(c, fused_projections);
     tcase_add_test(c, rotary_orders);
-    tcase_add_test(c, equal_experts_are_one);
+    tcase_add_test(c, experts);
     suite_add_tcase(suite, c);
     c = tcase_create("rotary");
     tcase_set_timeout(c, 120);

@@ -119,11 +119,18 @@ START_TEST(tiny_greedy) {
 }
 END_TEST
 
-/* A real model: the same choice as the reference wherever its two best lie 0.5 apart. */
+/* Real models: the same choice as the reference wherever its two best lie 0.5 apart. */
 START_TEST(real_greedy) {
+    static const struct {
+        const char *name, *file;
+    } models[] = {
+        {"smollm2-135m", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+        {"gemma3-270m", "gemma-3-270m.Q4_K_M.gguf"},
+        {"qwen2.5-coder-1.5b", "Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf"},
+    };
     size_t n;
-    struct greedy_case *list = read_greedy("smollm2-135m", &n);
-    char *path = real_model_path();
+    struct greedy_case *list = read_greedy(models[_i].name, &n);
+    char *path = real_model_path(models[_i].file);
     size_t compared = 0;
     if (n == 0 || path == NULL) {
         free(list);
@@ -163,7 +170,7 @@ int main(void) {
     tcase_add_loop_test(c, every_case, 0, CW_N_ISAS);
     tcase_add_test(c, every_float_case_with_blas);
     tcase_add_test(c, tiny_greedy);
-    tcase_add_test(c, real_greedy);
+    tcase_add_loop_test(c, real_greedy, 0, 3);
     suite_add_tcase(suite, c);
     SRunner *r = srunner_create(suite);
     srunner_run_all(r, CK_NORMAL);

@@ -281,6 +281,9 @@ START_TEST(default_context) {
         s = session_open(&f, &o);
         ck_assert_uint_eq(cw_session_n_ctx(s), cases[i].n_ctx);
         ck_assert_str_eq(cw_session_n_ctx_reason(s), cases[i].reason);
+        bool says = cases[i].trained > 0 && cases[i].trained < UINT32_MAX;
+        ck_assert_uint_eq(cw_model_get_info(f.model)->n_ctx_train,
+                          says ? (uint64_t)cases[i].trained : 0);
         ck_assert_int_eq(cw_session_extend(s, (int32_t[]){1}, 1, NULL, NULL), CW_OK);
         ck_assert_uint_gt(cw_session_bytes(s), 0);
         cw_session_destroy(s);
@@ -367,7 +370,7 @@ END_TEST
  */
 
 START_TEST(truncated_while_running) {
-    struct run_options o = {.isa = CW_ISA_AUTO, .n_threads = 2, .n_ctx = 64};
+    struct run_options o = {.isa = CW_ISA_AUTO, .n_threads = 2, .n_ctx = 64, .chunk = 4};
     struct cw_err err = {0};
     int32_t ids[16];
     char *from = model_path(kept[1]);

@@ -192,6 +192,8 @@ static const struct {
     {"{{ '\\N{BULLET}' }}", 1, "not supported"},
     {"{{ '\\ud83d' }}", 1, "no character"},
     {"{{ [1]|map('upper') }}", 1, "printing a 'generator' object"},
+    {"{{ [].append(1) }}", 1, "'append' of 'list' object is unsafe"},
+    {"{{ {}.update({}) }}", 1, "'update' of 'dict' object is unsafe"},
     {"{{ range }}", 1, "printing a 'function' object"},
     {"a\nb {{ 'x' }}\nc {{ messages.foo.bar }}", 3, "'list object' has no attribute 'foo'"},
     {"{% set x = [\n1,\n2 + 'a'\n] %}", 3, "unsupported operand"},
@@ -384,6 +386,16 @@ START_TEST(said_and_not_guessed) {
     expect_error("{{ {}.keys() == {}.keys() }}", 1, "comparison of dict_keys");
     expect_error("{{ 'nan'|float < 1 }}", 1, "nan");
     expect_error("{{ (-8) ** 0.5 }}", 1, "complex");
+    expect_error(
+        "{% set ns = namespace() %}{% for i in [1, 2] %}{% macro m() %}{{ i }}{% endmacro %}"
+        "{% if i == 1 %}{% set ns.m = m %}{% endif %}{{ ns.m() }}{% endfor %}",
+        1, "a macro outside of the block that defines it");
+    expect_error("{% set ns = namespace() %}{% for i in [1] %}{% macro m() %}{{ i }}{% endmacro %}"
+                 "{% set ns.m = m %}{% endfor %}\n{{ ns.m() }}",
+                 2, "a macro outside of the block that defines it");
+    expect_error("{% set ns = namespace() %}{% with a = 1 %}{% macro m() %}{{ a }}{% endmacro %}"
+                 "{% set ns.m = m %}{% endwith %}\n{{ ns.m() }}",
+                 2, "a macro outside of the block that defines it");
 }
 END_TEST
 

@@ -164,6 +164,17 @@ START_TEST(types_may_be_missing) {
     check_tokens(tiny.t, "A", 0, "<0x41>");
     ck_assert_ptr_nonnull(strstr(cw_tokenizer_notice(tiny.t, 0), "token_type"));
     tiny_close(&tiny);
+
+    /* What the file names as special still is. */
+    chat_vocab(&v);
+    v.no_types = true;
+    mkgguf_u32(&v.m, "tokenizer.ggml.bos_token_id", BOS);
+    mkgguf_u32(&v.m, "tokenizer.ggml.eos_token_id", END_OF_TEXT);
+    tiny = tiny_open(&v);
+    check_tokens(tiny.t, "<s>", 0, "<|s|>");
+    check_tokens(tiny.t, "<s>a<|endoftext|>", CW_TOK_SPECIAL, "<s>|a|<|endoftext|>");
+    ck_assert(cw_tokenizer_is_control(tiny.t, BOS));
+    tiny_close(&tiny);
 }
 END_TEST
 
@@ -240,6 +251,42 @@ START_TEST(odd_token_strings_do_no_harm) {
 }
 END_TEST
 
+/* A merge makes the token that its string means, also where another one follows with that string.
+ */
+START_TEST(merges_into_strings_that_occur_twice) {
+    struct tiny_vocab v;
+    struct cw_ids ids = {0};
+    tiny_vocab_init(&v, "gpt2", "gpt-2");
+    tiny_vocab_add_alphabet(&v);
+    int32_t ab = tiny_vocab_add(&v, "ab", NORMAL, 0);
+    tiny_vocab_merge(&v, "c", "d");
+    tiny_vocab_add(&v, "ab", NORMAL, 0);
+    tiny_vocab_add_merge(&v, "a b");
+    tiny_vocab_merge(&v, "ab", "cd");
+    struct tiny tiny = tiny_open(&v);
+    encode_n(tiny.t, "ab", 2, 0, &ids);
+    ck_assert_uint_eq(ids.n, 1);
+    ck_assert_int_eq(ids.v[0], ab);
+    check_tokens(tiny.t, "abcd", 0, "abcd");
+    cw_ids_free(&ids);
+    tiny_close(&tiny);
+}
+END_TEST
+
+/* Byte-level vocabularies that mark their bytes as such. */
+START_TEST(bytes_marked_as_bytes) {
+    struct tiny_vocab v;
+    tiny_vocab_init(&v, "gpt2", "gpt-2");
+    tiny_vocab_add(&v, "a", BYTE, 0);
+    tiny_vocab_add(&v, "b", BYTE, 0);
+    tiny_vocab_merge(&v, "a", "b");
+    struct tiny tiny = tiny_open(&v);
+    check_tokens(tiny.t, "aab", 0, "a|ab");
+    check_round_trip(tiny.t, "aab", 3);
+    tiny_close(&tiny);
+}
+END_TEST
+
 START_TEST(merges_of_unknown_tokens_are_left_out) {
     struct tiny_vocab v;
     chat_vocab(&v);
@@ -289,6 +336,8 @@ int main(void) {
     tcase_add_test(tcase, types_of_other_widths);
     tcase_add_test(tcase, special_ids_out_of_range_are_left_out);
     tcase_add_test(tcase, odd_token_strings_do_no_harm);
+    tcase_add_test(tcase, merges_into_strings_that_occur_twice);
+    tcase_add_test(tcase, bytes_marked_as_bytes);
     tcase_add_test(tcase, merges_of_unknown_tokens_are_left_out);
     tcase_add_test(tcase, scores_that_are_no_numbers);
     suite_add_tcase(suite, tcase);

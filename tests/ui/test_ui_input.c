@@ -21,6 +21,12 @@
 #define DEL       "\033[3~"
 #define BACKSPACE "\177"
 
+/* For sanitizer builds: readline in vi mode loses a few bytes of its own. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:libreadline";
+}
+
 static char dir[] = "/tmp/chinwag-input-XXXXXX";
 static struct ui_keys *keys;
 static double now = 1;

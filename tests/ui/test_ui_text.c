@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chinwag/clock.h"
 #include "ui/transcript.h"
 
 static void use_utf8(void) {
@@ -540,37 +539,62 @@ START_TEST(transcript_remove) {
 }
 END_TEST
 
-/* Bytes that a line breaker looks at while a text streams in, by the time taken: from one size to
- * ten times that the time may grow about tenfold, not a hundredfold. The bound is loose, for a busy
- * machine; quadratic work misses it by far. */
-static double stream(size_t n, const char *piece) {
-    struct ui_transcript *t = ui_transcript_create();
-    struct ui_screen s;
-    ui_screen_init(&s, 24, 80);
-    ui_transcript_resize(t, 24, 80);
-    uint32_t b = ui_transcript_add(t, UI_BLOCK_REPLY, "m");
-    double start = cw_now();
-    size_t k = strlen(piece);
-    for (size_t i = 0; i < n; i += k) {
-        ui_transcript_append(t, b, piece, k);
-        if (i / k % (n / k / 1000) == 0) {
-            ui_screen_clear(&s);
-            ui_transcript_draw(t, &s, 0);
-        }
-    }
-    double spent = cw_now() - start;
-    ui_screen_free(&s);
-    ui_transcript_destroy(t);
-    return spent;
-}
-
+/* A long line that streams in a few bytes at a time, drawn after each piece: what is laid out stays
+ * within a line's length a piece, whatever the text. Doing the paragraph over each time would be
+ * some thousand times as much. */
 START_TEST(transcript_near_linear) {
     use_utf8();
     static const char *const pieces[] = {"abc", "   ", "\xe2\x80\x8b", "e\xcc\x81\xcc\x81",
                                          "\xcc\x81"};
-    double small = stream(30000, pieces[_i]);
-    double large = stream(300000, pieces[_i]);
-    ck_assert_msg(large < 40 * (small + 0.02), "30,000: %.3f s, 300,000: %.3f s", small, large);
+    enum { COLS = 80, LETTERS = 300000 };
+    const char *piece = pieces[_i];
+    size_t k = strlen(piece);
+    struct ui_transcript *t = ui_transcript_create();
+    struct ui_screen s;
+    ui_screen_init(&s, 2, COLS);
+    ui_transcript_resize(t, 2, COLS);
+    uint32_t b = ui_transcript_add(t, UI_BLOCK_REPLY, "m");
+    for (size_t i = 0; i < LETTERS; i += k) {
+        ui_transcript_append(t, b, piece, k);
+        if (i % 100 < k) {
+            ui_screen_clear(&s);
+            ui_transcript_draw(t, &s, 0);
+        }
+    }
+    ui_transcript_draw(t, &s, 0);
+    size_t n_draws = LETTERS / 100, line_bytes = 16 * COLS + 256;
+    ck_assert_uint_ge(ui_transcript_work(t), LETTERS);
+    ck_assert_uint_le(ui_transcript_work(t), 2 * LETTERS + 2 * n_draws * line_bytes);
+    ui_screen_free(&s);
+    ui_transcript_destroy(t);
+}
+END_TEST
+
+/* A history of 2,000 turns: following it, a new word costs what is on the screen. */
+START_TEST(transcript_long_history) {
+    use_utf8();
+    struct ui_transcript *t = ui_transcript_create();
+    for (int i = 0; i < 2000; i++) {
+        add_text(t, UI_BLOCK_USER, "you", "a question of some length, for the sake of it");
+        add_text(t, UI_BLOCK_REPLY, "m",
+                 "an answer that goes on for more than one line, as they do");
+    }
+    uint32_t b = ui_transcript_add(t, UI_BLOCK_REPLY, "m");
+    free(drawn(t, 24, 40));
+    size_t before = ui_transcript_work(t);
+    ck_assert_uint_lt(before, 24 * 40 * 2); /* what is shown, not 200,000 bytes */
+    for (int i = 0; i < 100; i++) {
+        ui_transcript_append(t, b, "word ", 5);
+        free(drawn(t, 24, 40));
+    }
+    ck_assert_uint_lt(ui_transcript_work(t) - before, 100 * 2 * 40);
+    before = ui_transcript_work(t);
+    free(drawn(t, 24, 41)); /* another width: again only what is shown */
+    ck_assert_uint_lt(ui_transcript_work(t) - before, 24 * 41 * 2);
+    ui_transcript_to_start(t);
+    free(drawn(t, 24, 41));
+    ck_assert_uint_lt(ui_transcript_work(t) - before, 2 * 24 * 41 * 2);
+    ui_transcript_destroy(t);
 }
 END_TEST
 
@@ -595,6 +619,7 @@ static Suite *suite(void) {
     tcase_add_test(t, transcript_keeps_place_on_resize);
     tcase_add_test(t, transcript_remove);
     tcase_add_loop_test(t, transcript_near_linear, 0, 5);
+    tcase_add_test(t, transcript_long_history);
     suite_add_tcase(s, t);
     return s;
 }

@@ -9,16 +9,16 @@
  *
  * The dialect is GitHub's, with these differences, all of them so that text can be shown for good
  * while the rest is unknown: reference definitions ("[a]: url") are text; a line, paragraph or
- * table of more than MD_LEAF_MAX bytes is plain text; containers nest to MD_DEPTH_MAX levels; cells
- * beyond the columns of a table's header are kept; a newline in a paragraph stays one, unless
- * md_options.join_lines asks otherwise.
+ * table of more than MD_LEAF_MAX bytes, or of hundreds of marks and little else, is plain text;
+ * containers nest to MD_DEPTH_MAX levels; cells beyond the columns of a table's header are kept; a
+ * newline in a paragraph stays one, unless md_options.join_lines asks otherwise.
  *
  * Bytes of the text pass through unchanged, control characters and invalid ones too: whoever draws
  * must make them harmless, as ui/cluster.h does. Time and memory are linear in the text, whatever
  * it is. Pure, main thread (the inline parser keeps tables of its own).
  *
- *     md_append, md_append, ...  md_finish      at any time:  md_layout, then md_line and the
- * others
+ * Order of calls: md_append as often as text comes, md_finish when it is complete; at any time
+ * md_layout, and after it md_line and the other questions.
  */
 #ifndef UI_MARKDOWN_H
 #define UI_MARKDOWN_H

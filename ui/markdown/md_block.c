@@ -508,6 +508,8 @@ void md_finish(struct md *m) {
         end_line(m);
     }
     unwind(m, 0);
+    md_inline_free(m->inlines); /* histories are long */
+    m->inlines = NULL;
     m->p.blank = true;
     m->after_cr = false;
 }

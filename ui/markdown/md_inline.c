@@ -22,7 +22,7 @@
 
 enum {
     MAX_MARKS = 1024, /* characters that may mean something, in one leaf */
-    MAX_DENSE = 96,   /* of them where every second character is one */
+    MAX_DENSE = 96,   /* of them where two in five characters are some */
     MAX_ODD_TAGS = 32 /* "<?" and "<!", each of which may be looked for to the end */
 };
 
@@ -249,7 +249,7 @@ static enum effort effort_of(const char *s, size_t n, size_t *marks_found) {
     }
     *marks_found = n_marks;
     if (n > MD_LEAF_MAX || n_marks > MAX_MARKS || n_odd > MAX_ODD_TAGS ||
-        (n_marks > MAX_DENSE && n_marks >= n / 2)) {
+        (n_marks > MAX_DENSE && n_marks >= n / 5 * 2)) {
         return EFFORT_TOO_MUCH;
     }
     return n_marks > 0 || address ? EFFORT_PARSE : EFFORT_NONE;

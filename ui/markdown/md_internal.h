@@ -99,8 +99,9 @@ struct md_table_row {
 struct md_table {
     size_t first_row; /* of md.rows; the first one is the header */
     size_t n_rows;
-    size_t first_align; /* of md.aligns */
-    size_t n_cols;      /* of the widest row */
+    size_t first_align;     /* of md.aligns */
+    size_t n_cols;          /* of the widest row */
+    size_t columns, n_laid; /* of md.segments: its columns at the width laid out last */
 };
 
 /* Lengths of all arrays of the document. */
@@ -161,8 +162,8 @@ struct md_source_line {
 enum md_vline_kind {
     MD_V_TEXT,  /* [begin, end) of md.text */
     MD_V_MARK,  /* bytes [from, to) of the mark of place `begin`, where margins are too narrow */
-    MD_V_TABLE, /* [begin, end) of md.segments, one a column */
-    MD_V_TABLE_RULE, /* the same */
+    MD_V_TABLE, /* [begin, end) of md.segments */
+    MD_V_TABLE_RULE, /* begin: where in md.text it stands */
     MD_V_BLANK,
     MD_V_RULE,
     MD_V_CODE_TOP,
@@ -176,11 +177,10 @@ struct md_vline {
     uint8_t from, to;
 };
 
-/* A piece of a cell in a line. */
+/* A piece of a cell in a line, or a column. */
 struct md_segment {
     size_t begin, end; /* of md.text */
-    int col, width;    /* of the column, within the table */
-    int pad;           /* blanks before the text */
+    int col, width;    /* within the table */
 };
 
 struct md {

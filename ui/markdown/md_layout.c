@@ -152,69 +152,72 @@ static bool column_widths(const struct md *m, const struct md_table *t, int room
     return true;
 }
 
-/* One line a row and more where cells wrap. */
-static void lay_row(struct md *m, size_t block, const struct md_table *t,
-                    const struct md_table_row *row, const int widths[MAX_COLUMNS]) {
-    size_t at[MAX_COLUMNS], end[MAX_COLUMNS];
-    size_t row_end = m->cells.v[row->first + row->n - 1].end;
-    for (size_t j = 0; j < t->n_cols; j++) {
-        at[j] = j < row->n ? m->cells.v[row->first + j].begin : row_end;
-        end[j] = j < row->n ? m->cells.v[row->first + j].end : row_end;
+static void push_segment(struct md *m, struct md_segment segment) {
+    MD_RESERVE(m->segments);
+    m->segments.v[m->segments.n++] = segment;
+}
+
+/* The columns side by side, or one of the whole width. */
+static void push_columns(struct md *m, struct md_table *t, bool fits, int room,
+                         const int widths[MAX_COLUMNS]) {
+    t->columns = m->segments.n;
+    t->n_laid = fits ? t->n_cols : 1;
+    size_t at = m->cells.v[m->rows.v[t->first_row].first].begin;
+    int col = 0;
+    for (size_t j = 0; j < t->n_laid; j++) {
+        int width = fits ? widths[j] : room;
+        push_segment(m, (struct md_segment){at, at, col, width});
+        col += width + GAP;
     }
-    bool more;
-    do {
-        more = false;
+}
+
+/* One line a row, more where cells wrap; a line keeps the pieces of cells that it shows. */
+static void lay_row(struct md *m, size_t block, const struct md_table *t,
+                    const struct md_table_row *row) {
+    size_t at[MAX_COLUMNS];
+    for (size_t j = 0; j < row->n; j++) {
+        at[j] = m->cells.v[row->first + j].begin;
+    }
+    bool more = true;
+    for (bool top = true; more; top = false) {
         size_t first = m->segments.n;
-        int col = 0;
-        for (size_t j = 0; j < t->n_cols; j++) {
+        more = false;
+        for (size_t j = 0; j < row->n; j++) {
+            size_t end = m->cells.v[row->first + j].end;
+            struct md_segment column = m->segments.v[t->columns + j];
             struct ui_line l = {.begin = at[j], .end = at[j], .next = at[j]};
-            if (at[j] < end[j]) {
-                wrap(m, at[j], end[j], widths[j], true, &l);
+            if (at[j] < end) {
+                wrap(m, at[j], end, column.width, true, &l);
+            } else if (!top || j > 0) {
+                continue;
             }
-            int left = widths[j] - l.width;
+            int left = column.width > l.width ? column.width - l.width : 0;
             enum md_align align = (enum md_align)m->aligns.v[t->first_align + j];
-            left = left < 0 || align == MD_ALIGN_LEFT ? 0
-                   : align == MD_ALIGN_CENTER         ? left / 2
-                                                      : left;
-            MD_RESERVE(m->segments);
-            m->segments.v[m->segments.n++] =
-                (struct md_segment){l.begin, l.end, col, widths[j], left};
+            int pad = align == MD_ALIGN_RIGHT ? left : align == MD_ALIGN_CENTER ? left / 2 : 0;
+            push_segment(m, (struct md_segment){l.begin, l.end, column.col + pad, l.width});
             at[j] = l.next;
-            more = more || at[j] < end[j];
-            col += widths[j] + GAP;
+            more = more || at[j] < end;
         }
         push_line(m, block, MD_V_TABLE, first, m->segments.n);
-    } while (more);
+    }
 }
 
 static void lay_table(struct md *m, size_t block, int room) {
-    const struct md_table *t = &m->tables.v[m->blocks.v[block].item];
+    struct md_table *t = &m->tables.v[m->blocks.v[block].item];
     int widths[MAX_COLUMNS];
     bool fits = column_widths(m, t, room, widths);
+    push_columns(m, t, fits, room, widths);
     for (size_t i = 0; i < t->n_rows; i++) {
         const struct md_table_row *row = &m->rows.v[t->first_row + i];
-        if (row->n == 0) {
-            continue;
-        }
+        size_t end = m->cells.v[row->first + row->n - 1].end;
         if (fits) {
-            lay_row(m, block, t, row, widths);
+            lay_row(m, block, t, row);
         } else {
-            lay_text(m, block, m->cells.v[row->first].begin,
-                     m->cells.v[row->first + row->n - 1].end, room, true);
+            lay_text(m, block, m->cells.v[row->first].begin, end, room, true);
         }
-        if (i > 0) {
-            continue;
+        if (i == 0) {
+            push_line(m, block, MD_V_TABLE_RULE, end, end);
         }
-        size_t first = m->segments.n;
-        size_t at = m->cells.v[row->first + row->n - 1].end;
-        int col = 0;
-        for (size_t j = 0; j < (fits ? t->n_cols : 1); j++) {
-            int width = fits ? widths[j] : room;
-            MD_RESERVE(m->segments);
-            m->segments.v[m->segments.n++] = (struct md_segment){at, at, col, width, 0};
-            col += width + GAP;
-        }
-        push_line(m, block, MD_V_TABLE_RULE, first, m->segments.n);
     }
 }
 
@@ -444,23 +447,30 @@ static void put_edge(struct md *m, const struct md_block *b, struct margin g, bo
     }
 }
 
-static void put_table_rule(struct md *m, const struct md_vline *line, struct margin g) {
-    for (size_t i = line->begin; i < line->end; i++) {
-        const struct md_segment *s = &m->segments.v[i];
-        int before = i > line->begin, after = i + 1 < line->end;
-        put_fill(m, g.cols + s->col - before, s->width + before + after, false, MD_TABLE_RULE);
+static void put_table_rule(struct md *m, const struct md_block *b, struct margin g) {
+    const struct md_table *t = &m->tables.v[b->item];
+    for (size_t j = 0; j < t->n_laid; j++) {
+        struct md_segment column = m->segments.v[t->columns + j];
+        int before = j > 0, after = j + 1 < t->n_laid;
+        put_fill(m, g.cols + column.col - before, column.width + before + after, false,
+                 MD_TABLE_RULE);
         if (after) {
-            put(m, g.cols + s->col + s->width + 1, "┼", 3, MD_TABLE_RULE);
+            put(m, g.cols + column.col + column.width + 1, "┼", 3, MD_TABLE_RULE);
         }
     }
 }
 
-static void put_table_line(struct md *m, const struct md_vline *line, struct margin g) {
-    for (size_t i = line->begin; i < line->end; i++) {
-        struct md_segment s = m->segments.v[i];
-        put_text(m, line->block, s.begin, s.end, g.cols + s.col + s.pad);
-        if (i + 1 < line->end) {
-            put(m, g.cols + s.col + s.width + 1, bar, 3, MD_TABLE_RULE);
+static void put_table_line(struct md *m, const struct md_vline *line, const struct md_block *b,
+                           struct margin g) {
+    const struct md_table *t = &m->tables.v[b->item];
+    size_t next = 0; /* the column after whose border text comes */
+    for (size_t i = line->begin; i <= line->end; i++) {
+        int col = i < line->end ? m->segments.v[i].col : g.room;
+        for (; next + 1 < t->n_laid && m->segments.v[t->columns + next + 1].col <= col; next++) {
+            put(m, g.cols + m->segments.v[t->columns + next + 1].col - 2, bar, 3, MD_TABLE_RULE);
+        }
+        if (i < line->end) {
+            put_text(m, line->block, m->segments.v[i].begin, m->segments.v[i].end, g.cols + col);
         }
     }
 }
@@ -504,10 +514,10 @@ void md_line(struct md *m, size_t i, struct md_line *out) {
         break;
     }
     case MD_V_TABLE:
-        put_table_line(m, line, g);
+        put_table_line(m, line, b, g);
         break;
     case MD_V_TABLE_RULE:
-        put_table_rule(m, line, g);
+        put_table_rule(m, b, g);
         break;
     case MD_V_RULE:
         put_fill(m, g.cols, g.room, false, MD_RULE);
@@ -549,9 +559,9 @@ size_t md_line_source(const struct md *m, size_t i) {
     const struct md_vline *line = &m->lines.v[i];
     const struct md_block *b = &m->blocks.v[line->block];
     size_t at = line->begin;
-    if (line->kind == MD_V_TABLE || line->kind == MD_V_TABLE_RULE) {
+    if (line->kind == MD_V_TABLE) {
         at = m->segments.v[line->begin].begin;
-    } else if (line->kind != MD_V_TEXT) {
+    } else if (line->kind != MD_V_TEXT && line->kind != MD_V_TABLE_RULE) {
         return b->source;
     } else if (m->has_tail && m->tail_leaf && line->block == m->tail_raw) {
         return raw_source(m, at);

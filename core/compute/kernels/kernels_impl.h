@@ -27,8 +27,9 @@ struct cw_product_job {
     const uint8_t *w; /* first row, in file blocks */
     size_t row_bytes;
     int rows, cols;
-    const float *bias;     /* [rows] or NULL */
-    const uint8_t *packed; /* the rows' packed copy, or NULL */
+    const float *bias; /* [rows] or NULL */
+    uint8_t *packed;   /* the rows' packed copy (types in `packs`), or NULL */
+    bool pack;         /* fill it in passing, from w; else it is read instead of w */
     int n;
     const float *x; /* [n, ldx] f32, for float weights */
     size_t ldx;
@@ -77,10 +78,9 @@ struct cw_kernels {
     void (*quantise_256)(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16);
 
     cw_product_fn *product[CW_N_TYPE_IDS];
-    /* Bytes of a packed copy of row_group rows of `cols`, 0 where the type has none, and the copy
-     * itself (rows may be fewer in the last group). */
-    size_t (*packed_bytes)(int type, int cols);
-    void (*pack)(int type, const uint8_t *w, size_t row_bytes, int rows, int cols, uint8_t *out);
+    /* Types that can have a packed copy: row groups side by side, the last one filled up to
+     * row_group rows, otherwise of the file's size. */
+    bool packs[CW_N_TYPE_IDS];
 
     /* Cells `cell` .. of one head, see cw_kv_store: k and v [n, ld] f32. base is the head's region.
      */

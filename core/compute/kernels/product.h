@@ -224,43 +224,100 @@ static void panel_product(const struct kind *k, const struct cw_product_job *j,
     }
 }
 
-INLINE void product_quantised(const struct kind k, const struct cw_product_job *j) {
+/* Fetches the next panel's bytes while this one is worked on: the rows of a panel are streams too
+ * short and too many for the hardware to follow. */
+struct ahead {
+    const uint8_t *row; /* the first row's first byte of the panel */
+    size_t row_bytes, bytes;
+    int n_rows, at_row;
+    size_t at, step; /* lines are fetched step at a time */
+};
+
+INLINE void fetch_ahead(struct ahead *a) {
+    for (size_t i = 0; i < a->step && a->at_row < a->n_rows; i++) {
+        _mm_prefetch((const char *)a->row + (size_t)a->at_row * a->row_bytes + a->at, _MM_HINT_T0);
+        a->at += 64;
+        if (a->at >= a->bytes) {
+            a->at = 0;
+            a->at_row++;
+        }
+    }
+}
+
+/* The panel after blocks b0 .. b0 + n - 1 of rows r .. r + R - 1. */
+INLINE struct ahead ahead_of(const struct kind k, const struct cw_product_job *j, int r, int b0,
+                             int n, int panel_blocks) {
+    int n_blocks = j->cols / k.block, next = b0 + n;
+    if (next == n_blocks) {
+        next = 0;
+        r += R;
+    }
+    int nb = n_blocks - next < panel_blocks ? n_blocks - next : panel_blocks;
+    struct ahead a = {
+        .row = j->w + (size_t)r * j->row_bytes + (size_t)next * (size_t)k.bytes,
+        .row_bytes = j->row_bytes,
+        .bytes = (size_t)nb * (size_t)k.bytes,
+        .n_rows = j->rows - r < R ? j->rows - r : R,
+    };
+    a.step = (R * (a.bytes / 64 + 1)) / (size_t)n + 1;
+    return a;
+}
+
+INLINE void product_from(const struct kind k, enum source from, const struct cw_product_job *j) {
     struct panel p;
+    uint8_t *packed = j->packed;
     int panel_blocks = PANEL_COLS / k.block, n_blocks = j->cols / k.block;
     for (int r = 0; r < j->rows; r += R) {
         int n_rows = j->rows - r < R ? j->rows - r : R;
         struct rows rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
         for (int b0 = 0; b0 < n_blocks; b0 += panel_blocks) {
             int nb = n_blocks - b0 < panel_blocks ? n_blocks - b0 : panel_blocks;
+            struct ahead ahead = ahead_of(k, j, r, b0, nb, panel_blocks);
             for (int b = 0; b < nb; b++) {
                 size_t at = (size_t)(b0 + b) * (size_t)k.bytes;
+                if (from != FROM_PACKED) {
+                    fetch_ahead(&ahead);
+                }
                 if (k.block == 32) {
-                    unpack_32(k, &rows, at, p.codes + b * 32 * R, p.d + b * R, p.m + b * R);
+                    unpack_32(k, from, &rows, at, &packed, p.codes + b * 32 * R, p.d + b * R,
+                              p.m + b * R);
                 } else {
                     unpack_256(k, &rows, at, p.codes + b * 256 * R, p.scale + b * 16 * R,
                                p.pair + b * 8 * R, p.d + b * R, p.m + b * R);
                 }
             }
-            panel_product(
-                &k, j, &p, b0, nb,
-                (struct target){.y = j->y + r,
-                                .ldy = j->ldy,
-                                .n_rows = n_rows,
-                                .begin = b0 == 0,
-                                .bias = j->bias && b0 + nb == n_blocks ? j->bias + r : NULL});
+            struct target to = {
+                .y = j->y + r,
+                .ldy = j->ldy,
+                .n_rows = n_rows,
+                .begin = b0 == 0,
+                .bias = j->bias && b0 + nb == n_blocks ? j->bias + r : NULL,
+            };
+            panel_product(&k, j, &p, b0, nb, to);
         }
     }
 }
 
 #define QUANTISED(T)                                                                               \
     static void product_##T(const struct cw_product_job *j) {                                      \
-        product_quantised(kind_##T, j);                                                            \
+        product_from(kind_##T, FROM_ROWS, j);                                                      \
     }
-QUANTISED(Q4_0)
-QUANTISED(Q4_1)
-QUANTISED(Q5_0)
-QUANTISED(Q5_1)
-QUANTISED(Q8_0)
+/* Types that may have a packed copy. */
+#define PACKABLE(T)                                                                                \
+    static void product_##T(const struct cw_product_job *j) {                                      \
+        if (!j->packed) {                                                                          \
+            product_from(kind_##T, FROM_ROWS, j);                                                  \
+        } else if (j->pack) {                                                                      \
+            product_from(kind_##T, FROM_ROWS_TO_PACKED, j);                                        \
+        } else {                                                                                   \
+            product_from(kind_##T, FROM_PACKED, j);                                                \
+        }                                                                                          \
+    }
+PACKABLE(Q4_0)
+PACKABLE(Q4_1)
+PACKABLE(Q5_0)
+PACKABLE(Q5_1)
+PACKABLE(Q8_0)
 QUANTISED(IQ4_NL)
 QUANTISED(MXFP4)
 QUANTISED(Q2_K)
@@ -270,6 +327,7 @@ QUANTISED(Q5_K)
 QUANTISED(Q6_K)
 QUANTISED(IQ4_XS)
 #undef QUANTISED
+#undef PACKABLE
 
 /* ---- float weights --------------------------------------------------------------------------- */
 

@@ -108,13 +108,6 @@ FLOATING(F32)
 FLOATING(F16)
 FLOATING(BF16)
 
-static size_t packed_bytes(int type, int cols) {
-    return 0;
-}
-
-static void pack(int type, const uint8_t *w, size_t row_bytes, int rows, int cols, uint8_t *out) {
-}
-
 /* ---- quantising activations ------------------------------------------------------------------ */
 
 /* To the nearest integer, even on a tie, for |x| < 2^22. */
@@ -435,8 +428,6 @@ const struct cw_kernels cw_kernels_scalar = {
                 [CW_Q5_K] = product_Q5_K,
                 [CW_Q6_K] = product_Q6_K,
                 [CW_IQ4_XS] = product_IQ4_XS},
-    .packed_bytes = packed_bytes,
-    .pack = pack,
     .store_k = store_k,
     .store_v = store_v,
     .attend = attend,

@@ -12,13 +12,6 @@
 #include "core/compute/kernels/attend.h"
 #include "core/compute/kernels/product.h"
 
-static size_t packed_bytes(int type, int cols) {
-    return 0;
-}
-
-static void pack(int type, const uint8_t *w, size_t row_bytes, int rows, int cols, uint8_t *out) {
-}
-
 const struct cw_kernels KERNELS = {
     .isa = KERNELS_ISA,
     .row_group = 16,
@@ -48,8 +41,8 @@ const struct cw_kernels KERNELS = {
                 [CW_Q5_K] = product_Q5_K,
                 [CW_Q6_K] = product_Q6_K,
                 [CW_IQ4_XS] = product_IQ4_XS},
-    .packed_bytes = packed_bytes,
-    .pack = pack,
+    .packs =
+        {[CW_Q4_0] = true, [CW_Q4_1] = true, [CW_Q5_0] = true, [CW_Q5_1] = true, [CW_Q8_0] = true},
     .store_k = store_k,
     .store_v = store_v,
     .attend = attend,

@@ -132,12 +132,77 @@ INLINE vi shifted_table(const int8_t *values, int offset) {
     return vi_table(t);
 }
 
-/* One block of 32 at byte `at` of the rows. */
-INLINE void unpack_32(const struct kind k, const struct rows *r, size_t at, int8_t *codes, float *d,
-                      float *m) {
-    vi t[4], header = row_dword(r, at);
-    if (k.type == CW_MXFP4) { /* 2^(e - 128), see quant.c */
-        vi e = vi_and(header, vi_set1(255));
+/* A block of 32 with the rows side by side, codes still as the file packs them: what a packed copy
+ * of a matrix holds, in this order and with scales of 16 bits, so that it is as large as the
+ * file's. */
+struct block32 {
+    vi header;   /* f16 scale | f16 minimum << 16; MXFP4: the exponent in the low byte */
+    vi high;     /* Q5: fifth bits */
+    vi codes[8]; /* nibble types: 4, low nibbles k-group j, high nibbles k-group j + 4 */
+};
+
+INLINE bool has_min(int type) {
+    return type == CW_Q4_1 || type == CW_Q5_1;
+}
+
+INLINE bool has_high(int type) {
+    return type == CW_Q5_0 || type == CW_Q5_1;
+}
+
+/* From byte `at` of the rows. */
+INLINE void fetch_rows(int type, const struct rows *r, size_t at, struct block32 *b) {
+    b->header = row_dword(r, at);
+    at += type == CW_MXFP4 ? 1 : has_min(type) ? 4 : 2;
+    if (has_high(type)) {
+        b->high = row_dword(r, at);
+        at += 4;
+    }
+    load_rows16(r->row, at, b->codes);
+    if (type == CW_Q8_0) {
+        load_rows16(r->row, at + 16, b->codes + 4);
+    }
+}
+
+/* To and from the packed copy; both return its bytes. */
+INLINE size_t store_packed(int type, uint8_t *p, const struct block32 *b) {
+    uint8_t *begin = p;
+    for (int j = 0; j < (type == CW_Q8_0 ? 8 : 4); j++, p += sizeof(vi)) {
+        vi_store(p, b->codes[j]);
+    }
+    if (has_high(type)) {
+        vi_store(p, b->high);
+        p += sizeof(vi);
+    }
+    vf_store_f16_bits(p, b->header);
+    p += sizeof(vi) / 2;
+    if (has_min(type)) {
+        vf_store_f16_bits(p, vi_shr(b->header, 16));
+        p += sizeof(vi) / 2;
+    }
+    return (size_t)(p - begin);
+}
+
+INLINE size_t fetch_packed(int type, const uint8_t *p, struct block32 *b, float *d, float *m) {
+    const uint8_t *begin = p;
+    for (int j = 0; j < (type == CW_Q8_0 ? 8 : 4); j++, p += sizeof(vi)) {
+        b->codes[j] = vi_load(p);
+    }
+    if (has_high(type)) {
+        b->high = vi_load(p);
+        p += sizeof(vi);
+    }
+    vf_store(d, vf_load_f16(p));
+    p += sizeof(vi) / 2;
+    if (has_min(type)) {
+        vf_store(m, vf_load_f16(p));
+        p += sizeof(vi) / 2;
+    }
+    return (size_t)(p - begin);
+}
+
+INLINE void unpack_header(int type, const struct block32 *b, float *d, float *m) {
+    if (type == CW_MXFP4) { /* 2^(e - 128), see quant.c */
+        vi e = vi_and(b->header, vi_set1(255));
         float small[2] = {float_of_bits(0x00200000), float_of_bits(0x00400000)};
         float scale[R];
         int32_t exponent[R];
@@ -146,43 +211,53 @@ INLINE void unpack_32(const struct kind k, const struct rows *r, size_t at, int8
         for (int i = 0; i < R; i++) {
             d[i] = exponent[i] < 2 ? small[exponent[i]] : scale[i];
         }
-    } else {
-        vf_store(d, vf_of_f16(header));
+        return;
     }
-    bool min = k.type == CW_Q4_1 || k.type == CW_Q5_1;
-    if (min) {
-        vf_store(m, vf_of_f16(vi_shr(header, 16)));
+    vf_store(d, vf_of_f16(b->header));
+    if (has_min(type)) {
+        vf_store(m, vf_of_f16(vi_shr(b->header, 16)));
     }
+}
+
+INLINE void unpack_codes(const struct kind k, const struct block32 *b, int8_t *codes) {
     if (k.type == CW_Q8_0) {
         vi bias = vi_set1(k.offset ? (int)0x80808080 : 0);
-        for (int half = 0; half < 2; half++) {
-            load_rows16(r->row, at + 2 + 16 * (size_t)half, t);
-            for (int j = 0; j < 4; j++) {
-                put(codes, 4 * half + j, vi_xor(t[j], bias));
-            }
+        for (int j = 0; j < 8; j++) {
+            put(codes, j, vi_xor(b->codes[j], bias));
         }
         return;
     }
-    bool five = k.type == CW_Q5_0 || k.type == CW_Q5_1;
-    size_t head = k.type == CW_MXFP4 ? 1 : min ? 4 : 2;
-    vi high = five ? row_dword(r, at + head) : vi_zero();
-    load_rows16(r->row, at + head + (five ? 4 : 0), t);
-    vi table = k.type == CW_IQ4_NL  ? shifted_table(iq4_table, k.offset)
-               : k.type == CW_MXFP4 ? shifted_table(mxfp4_table, k.offset)
-                                    : vi_zero();
+    bool look_up = k.type == CW_IQ4_NL || k.type == CW_MXFP4;
+    vi table =
+        look_up ? shifted_table(k.type == CW_MXFP4 ? mxfp4_table : iq4_table, k.offset) : vi_zero();
     for (int j = 0; j < 4; j++) {
-        vi a = low_nibbles(t[j]), b = high_nibbles(t[j]);
-        if (five) {
-            a = vi_or(a, fifth_bits(high, j));
-            b = vi_or(b, fifth_bits(high, j + 4));
+        vi low = low_nibbles(b->codes[j]), high = high_nibbles(b->codes[j]);
+        if (has_high(k.type)) {
+            low = vi_or(low, fifth_bits(b->high, j));
+            high = vi_or(high, fifth_bits(b->high, j + 4));
         }
-        if (k.type == CW_IQ4_NL || k.type == CW_MXFP4) {
-            a = vi_look_up(table, a);
-            b = vi_look_up(table, b);
-        }
-        put(codes, j, a);
-        put(codes, j + 4, b);
+        put(codes, j, look_up ? vi_look_up(table, low) : low);
+        put(codes, j + 4, look_up ? vi_look_up(table, high) : high);
     }
+}
+
+/* Where a panel's blocks of 32 come from. */
+enum source { FROM_ROWS, FROM_ROWS_TO_PACKED, FROM_PACKED };
+
+/* Block at byte `at` of the rows or at *packed, which moves on. */
+INLINE void unpack_32(const struct kind k, enum source from, const struct rows *r, size_t at,
+                      uint8_t **packed, int8_t *codes, float *d, float *m) {
+    struct block32 b;
+    if (from == FROM_PACKED) {
+        *packed += fetch_packed(k.type, *packed, &b, d, m);
+    } else {
+        fetch_rows(k.type, r, at, &b);
+        unpack_header(k.type, &b, d, m);
+    }
+    if (from == FROM_ROWS_TO_PACKED) {
+        *packed += store_packed(k.type, *packed, &b);
+    }
+    unpack_codes(k, &b, codes);
 }
 
 /* ---- blocks of 256 --------------------------------------------------------------------------- */

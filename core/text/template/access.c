@@ -182,7 +182,7 @@ int64_t cw_jfrom_end(int64_t i, int64_t n) {
 
 static int64_t slice_part(struct cw_jrender *r, struct cw_jval v, int64_t n, int64_t lo, int64_t hi,
                           int64_t when_none) {
-    if (v.kind == CW_J_NONE || v.kind == CW_J_ABSENT) {
+    if (!cw_jgiven(v)) {
         return when_none;
     }
     int64_t i = cw_jas_int(r, v, "a slice index");
@@ -243,7 +243,7 @@ struct cw_jval cw_jgetslice(struct cw_jrender *r, struct cw_jval object, struct 
                   : object.kind == CW_J_STRING ? (int64_t)cw_jcount_chars(r, object.s)
                                                : object.range->n;
     int64_t step = 1;
-    if (vstep.kind != CW_J_NONE && vstep.kind != CW_J_ABSENT) {
+    if (cw_jgiven(vstep)) {
         step = cw_jas_int(r, vstep, "a slice index");
         if (step == 0) {
             cw_jfailr(r, "ValueError: slice step cannot be zero");

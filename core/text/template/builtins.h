@@ -8,6 +8,16 @@
 
 #include "ast.h"
 
+/* The head of the function of a builtin; `arg` are its parameters, `v` what it is applied to. */
+#define CW_JBUILTIN(f)                                                                             \
+    static struct cw_jval f(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,     \
+                            const struct cw_jargs *all)
+
+/* An argument that was given and is not none. */
+static inline bool cw_jgiven(struct cw_jval v) {
+    return v.kind != CW_J_ABSENT && v.kind != CW_J_NONE;
+}
+
 /* NULL for a name that neither the reference nor this engine has. */
 const struct cw_jbuiltin *cw_jfilter_find(const struct cw_jstr *name);
 const struct cw_jbuiltin *cw_jtest_find(const struct cw_jstr *name);

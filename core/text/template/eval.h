@@ -17,6 +17,7 @@ struct cw_jscope {
     struct cw_jvar *vars; /* [n] */
     size_t n, cap;
     bool captured; /* a macro may still refer to it */
+    bool ended;    /* its block or turn of a loop is over: such a macro must not be called */
 };
 
 struct cw_jmacro {

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Statements, scopes and macros (eval.h). */
+ *
+ * Statements, scopes and macros (eval.h).
+ *
+ * A name is looked up when it is needed, through the scopes around it. The reference decides while
+ * it compiles, which shows in one corner: there a variable given to the template is undefined
+ * inside a block that stands before a `set` of that name further out; here it has its value.
+ */
 #include <string.h>
 
 #include "builtins.h"
@@ -15,6 +21,7 @@ struct cw_jscope *cw_jscope_push(struct cw_jrender *r) {
 }
 
 void cw_jscope_pop(struct cw_jrender *r, struct cw_jscope *pushed) {
+    pushed->ended = true;
     r->scope = pushed->parent;
 }
 
@@ -109,27 +116,38 @@ static const struct cw_jname *special(struct cw_jrender *r, const char *name) {
     return cw_jname_lookup(r->t, name, strlen(name));
 }
 
-/* Parameters that got no argument take their default, evaluated among those before them. */
+/* The argument for parameter i, marked as taken if it came by keyword; NULL: none. */
+static const struct cw_jval *argument(const struct cw_jroutine *m, size_t i,
+                                      const struct cw_jargs *args, bool *taken) {
+    if (i < args->n_pos) {
+        return &args->pos[i];
+    }
+    for (size_t k = 0; k < args->n_kw; k++) {
+        if (!taken[k] && cw_jstr_equal(args->kw[k].name, m->params[i]->text)) {
+            taken[k] = true;
+            return &args->kw[k].value;
+        }
+    }
+    return NULL;
+}
+
+/* Parameters without an argument are undefined until, in order, their defaults are evaluated. */
 static void bind_parameters(struct cw_jrender *r, const struct cw_jroutine *m,
                             const struct cw_jargs *args, bool *taken) {
+    bool *missing = cw_jalloc_array(&r->arena, m->n_params + 1, sizeof *missing);
     for (size_t i = 0; i < m->n_params; i++) {
-        const struct cw_jval *given = i < args->n_pos ? &args->pos[i] : NULL;
-        for (size_t k = 0; given == NULL && k < args->n_kw; k++) {
-            if (!taken[k] && cw_jstr_equal(args->kw[k].name, m->params[i]->text)) {
-                taken[k] = true;
-                given = &args->kw[k].value;
-            }
+        const struct cw_jval *given = argument(m, i, args, taken);
+        missing[i] = given == NULL;
+        cw_jscope_set(r, m->params[i],
+                      given != NULL
+                          ? *given
+                          : cw_jundefined(r, "parameter '%.*s' was not provided",
+                                          (int)m->params[i]->text->len, m->params[i]->text->data));
+    }
+    for (size_t i = 0; i < m->n_params; i++) {
+        if (missing[i] && m->defaults[i] != NULL) {
+            cw_jscope_set(r, m->params[i], cw_jeval(r, m->defaults[i]));
         }
-        struct cw_jval v;
-        if (given != NULL) {
-            v = *given;
-        } else if (m->defaults[i] != NULL) {
-            v = cw_jeval(r, m->defaults[i]);
-        } else {
-            v = cw_jundefined(r, "parameter '%.*s' was not provided", (int)m->params[i]->text->len,
-                              m->params[i]->text->data);
-        }
-        cw_jscope_set(r, m->params[i], v);
     }
 }
 
@@ -186,6 +204,11 @@ static void bind_extras(struct cw_jrender *r, const struct cw_jroutine *m,
 struct cw_jval cw_jmacro_call(struct cw_jrender *r, const struct cw_jmacro *m,
                               const struct cw_jargs *args) {
     struct cw_jscope *calling = r->scope;
+    for (const struct cw_jscope *s = m->scope; s != NULL; s = s->parent) {
+        if (s->ended) { /* what it would see there is an accident of the reference */
+            cw_jfailr(r, "calling a macro outside of the block that defines it is not supported");
+        }
+    }
     bool *taken = cw_jalloc_array(&r->arena, args->n_kw + 1, sizeof *taken);
     memset(taken, 0, args->n_kw + 1);
     cw_jenter(r);
@@ -282,7 +305,8 @@ static enum cw_jflow exec_node(struct cw_jrender *r, const struct cw_jnode *n) {
     case CW_JN_FILTER_BLOCK:
         v = capture(r, &n->filter_block.body, &flow);
         if (flow == CW_JGO_ON) {
-            cw_jput_str(r, r->out, apply_filters(r, &n->filter_block.filters, v));
+            v = apply_filters(r, &n->filter_block.filters, v);
+            cw_jput_str(r, r->out, cw_jstring(cw_jas_str(r, v, "the result of a filter block")));
         }
         break;
     case CW_JN_WITH:

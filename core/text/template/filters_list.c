@@ -4,25 +4,17 @@
 
 #include "builtins.h"
 
-#define FILTER(name)                                                                               \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
-static bool given(struct cw_jval v) {
-    return v.kind != CW_J_ABSENT && v.kind != CW_J_NONE;
-}
-
 /* ------------------------------------------------------------------ attributes of items */
 
 /* The part of item that `path` names: "author.name", "0", or an integer; none: item itself. */
 static struct cw_jval part_of(struct cw_jrender *r, struct cw_jval item, struct cw_jval path,
                               struct cw_jval otherwise) {
-    if (!given(path)) {
+    if (!cw_jgiven(path)) {
         return item;
     }
     if (path.kind != CW_J_STRING) {
         struct cw_jval v = cw_jgetitem(r, item, path);
-        return v.kind == CW_J_UNDEFINED && given(otherwise) ? otherwise : v;
+        return v.kind == CW_J_UNDEFINED && cw_jgiven(otherwise) ? otherwise : v;
     }
     const struct cw_jstr *s = path.s;
     size_t begin = 0;
@@ -38,7 +30,7 @@ static struct cw_jval part_of(struct cw_jrender *r, struct cw_jval item, struct 
             index = index * 10 + (s->data[k] - '0');
         }
         item = cw_jgetitem(r, item, digits ? cw_jint(index) : key);
-        if (item.kind == CW_J_UNDEFINED && given(otherwise)) {
+        if (item.kind == CW_J_UNDEFINED && cw_jgiven(otherwise)) {
             item = otherwise;
         }
         begin = i + 1;
@@ -107,7 +99,7 @@ static struct cw_jval sort_key(struct cw_jrender *r, struct cw_jval item, struct
     return cw_jfill_end(r, &keys, CW_J_LIST);
 }
 
-FILTER(filter_sort) {
+CW_JBUILTIN(filter_sort) {
     struct cw_jval list = cw_jcollect(r, v);
     size_t n = list.list->n;
     struct cw_jval *keys = cw_jalloc_array(&r->arena, n, sizeof *keys);
@@ -125,7 +117,7 @@ static struct cw_jval pair(struct cw_jrender *r, struct cw_jval a, struct cw_jva
     return v;
 }
 
-FILTER(filter_dictsort) {
+CW_JBUILTIN(filter_dictsort) {
     if (v.kind != CW_J_DICT) {
         cw_jfailr(r, "TypeError: 'dictsort' needs a mapping, not '%s'", cw_jtype_name(v));
     }
@@ -149,7 +141,7 @@ FILTER(filter_dictsort) {
     return out;
 }
 
-FILTER(filter_groupby) {
+CW_JBUILTIN(filter_groupby) {
     struct cw_jval list = cw_jcollect(r, v);
     size_t n = list.list->n;
     bool case_sensitive = cw_jtruth(r, arg[2]);
@@ -171,7 +163,7 @@ FILTER(filter_groupby) {
     return cw_jfill_end(r, &groups, CW_J_LIST);
 }
 
-FILTER(filter_unique) {
+CW_JBUILTIN(filter_unique) {
     struct cw_jval seen = cw_jdict(r, CW_J_DICT);
     struct cw_jfill out = {0};
     struct cw_jcursor c = cw_jwalk(r, v);
@@ -204,11 +196,11 @@ static struct cw_jval extreme(struct cw_jrender *r, struct cw_jval v, const stru
     return best;
 }
 
-FILTER(filter_min) {
+CW_JBUILTIN(filter_min) {
     return extreme(r, v, arg, false);
 }
 
-FILTER(filter_max) {
+CW_JBUILTIN(filter_max) {
     return extreme(r, v, arg, true);
 }
 
@@ -225,7 +217,7 @@ static struct cw_jval backwards(struct cw_jrender *r, struct cw_jval v, enum cw_
     return out;
 }
 
-FILTER(filter_reverse) {
+CW_JBUILTIN(filter_reverse) {
     if (v.kind == CW_J_STRING) {
         return cw_jgetslice(r, v, cw_jnone(), cw_jnone(), cw_jint(-1));
     }
@@ -234,7 +226,7 @@ FILTER(filter_reverse) {
 
 /* ------------------------------------------------------------------ items and lengths */
 
-FILTER(filter_length) {
+CW_JBUILTIN(filter_length) {
     int64_t n = cw_jlen(r, v);
     if (n < 0) {
         cw_jfailr(r, "TypeError: object of type '%s' has no len()", cw_jtype_name(v));
@@ -242,14 +234,14 @@ FILTER(filter_length) {
     return cw_jint(n);
 }
 
-FILTER(filter_first) {
+CW_JBUILTIN(filter_first) {
     struct cw_jcursor c = cw_jwalk(r, v);
     struct cw_jval item;
     return cw_jstep(r, &c, &item) ? item
                                   : cw_jundefined(r, "no first item, the sequence was empty");
 }
 
-FILTER(filter_last) {
+CW_JBUILTIN(filter_last) {
     if (v.kind == CW_J_ITERATOR) {
         cw_jfailr(r, "TypeError: '%s' object is not reversible", cw_jtype_name(v));
     }
@@ -263,11 +255,11 @@ FILTER(filter_last) {
                  : cw_jundefined(r, "no last item, the sequence was empty");
 }
 
-FILTER(filter_list) {
+CW_JBUILTIN(filter_list) {
     return cw_jcollect(r, v);
 }
 
-FILTER(filter_default) {
+CW_JBUILTIN(filter_default) {
     bool replace = v.kind == CW_J_UNDEFINED || (cw_jtruth(r, arg[1]) && !cw_jtruth(r, v));
     if (!replace) {
         return v;
@@ -275,8 +267,8 @@ FILTER(filter_default) {
     return arg[0].kind == CW_J_ABSENT ? cw_jliteral(r, "") : arg[0];
 }
 
-FILTER(filter_join) {
-    const struct cw_jstr *separator = given(arg[0]) ? cw_jstr_of(r, arg[0]) : NULL;
+CW_JBUILTIN(filter_join) {
+    const struct cw_jstr *separator = cw_jgiven(arg[0]) ? cw_jstr_of(r, arg[0]) : NULL;
     if (arg[0].kind == CW_J_NONE) {
         separator = cw_jstr_of(r, arg[0]);
     }
@@ -293,7 +285,7 @@ FILTER(filter_join) {
     return cw_jbuilt(&b);
 }
 
-FILTER(filter_items) {
+CW_JBUILTIN(filter_items) {
     struct cw_jfill out = {0};
     if (v.kind == CW_J_DICT) {
         for (size_t i = 0; i < v.dict->n; i++) {
@@ -305,11 +297,11 @@ FILTER(filter_items) {
     return cw_jfill_end(r, &out, CW_J_ITERATOR);
 }
 
-FILTER(filter_attr) {
+CW_JBUILTIN(filter_attr) {
     return cw_jattribute(r, v, cw_jas_str(r, arg[0], "'name'"));
 }
 
-FILTER(filter_batch) {
+CW_JBUILTIN(filter_batch) {
     int64_t size = cw_jas_int(r, arg[0], "'linecount'");
     struct cw_jfill batches = {0}, batch = {0};
     struct cw_jcursor c = cw_jwalk(r, v);
@@ -322,7 +314,7 @@ FILTER(filter_batch) {
         cw_jfill_add(r, &batch, item);
     }
     if (batch.n > 0) {
-        while (given(arg[1]) && (int64_t)batch.n < size) {
+        while (cw_jgiven(arg[1]) && (int64_t)batch.n < size) {
             cw_jcharge(r, 1);
             cw_jfill_add(r, &batch, arg[1]);
         }
@@ -331,7 +323,7 @@ FILTER(filter_batch) {
     return cw_jfill_end(r, &batches, CW_J_ITERATOR);
 }
 
-FILTER(filter_slice) {
+CW_JBUILTIN(filter_slice) {
     struct cw_jval list = cw_jcollect(r, v);
     int64_t slices = cw_jas_int(r, arg[0], "'slices'"), n = (int64_t)list.list->n;
     if (slices == 0) {
@@ -345,7 +337,7 @@ FILTER(filter_slice) {
         for (int64_t end = at + each + (i < extra); at < end; at++) {
             cw_jfill_add(r, &slice, list.list->items[at]);
         }
-        if (given(arg[1]) && i >= extra) {
+        if (cw_jgiven(arg[1]) && i >= extra) {
             cw_jfill_add(r, &slice, arg[1]);
         }
         cw_jfill_add(r, &out, cw_jfill_end(r, &slice, CW_J_LIST));
@@ -355,7 +347,7 @@ FILTER(filter_slice) {
 
 /* ------------------------------------------------------------------ map, select and kin */
 
-FILTER(filter_map) {
+CW_JBUILTIN(filter_map) {
     struct cw_jfill out = {0};
     struct cw_jargs rest = *all;
     struct cw_jval path = {.kind = CW_J_ABSENT}, otherwise = {.kind = CW_J_ABSENT};
@@ -427,23 +419,23 @@ static struct cw_jval choose(struct cw_jrender *r, struct cw_jval v, const struc
     return cw_jfill_end(r, &out, CW_J_ITERATOR);
 }
 
-FILTER(filter_select) {
+CW_JBUILTIN(filter_select) {
     return choose(r, v, all, true, false);
 }
 
-FILTER(filter_reject) {
+CW_JBUILTIN(filter_reject) {
     return choose(r, v, all, false, false);
 }
 
-FILTER(filter_selectattr) {
+CW_JBUILTIN(filter_selectattr) {
     return choose(r, v, all, true, true);
 }
 
-FILTER(filter_rejectattr) {
+CW_JBUILTIN(filter_rejectattr) {
     return choose(r, v, all, false, true);
 }
 
-FILTER(filter_sum) {
+CW_JBUILTIN(filter_sum) {
     struct cw_jval sum = arg[1].kind == CW_J_ABSENT ? cw_jint(0) : arg[1];
     if (sum.kind == CW_J_STRING) {
         cw_jfailr(r, "TypeError: sum() can't sum strings");

@@ -9,10 +9,6 @@
 #include "builtins.h"
 #include "unicode.h"
 
-#define FILTER(name)                                                                               \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
 /* s without white space around it and without single underscores between digits, terminated.
  * NULL: an underscore stands where it may not. */
 static char *number_text(struct cw_jrender *r, const struct cw_jstr *s) {
@@ -92,7 +88,7 @@ static struct cw_jval int_of_float(struct cw_jrender *r, double f) {
     return cw_jint((int64_t)f);
 }
 
-FILTER(filter_int) {
+CW_JBUILTIN(filter_int) {
     struct cw_jval otherwise = arg[0].kind == CW_J_ABSENT ? cw_jint(0) : arg[0];
     int64_t i, base = arg[1].kind == CW_J_ABSENT ? 10 : cw_jas_int(r, arg[1], "'base'");
     double f;
@@ -118,7 +114,7 @@ FILTER(filter_int) {
     return isfinite(f) ? int_of_float(r, f) : otherwise;
 }
 
-FILTER(filter_float) {
+CW_JBUILTIN(filter_float) {
     double f;
     cw_jneed_defined(r, v);
     if (cw_jis_number(v)) {
@@ -130,7 +126,7 @@ FILTER(filter_float) {
     return arg[0].kind == CW_J_ABSENT ? cw_jfloat(0) : arg[0];
 }
 
-FILTER(filter_abs) {
+CW_JBUILTIN(filter_abs) {
     cw_jneed_defined(r, v);
     if (!cw_jis_number(v)) {
         cw_jfailr(r, "TypeError: bad operand type for abs(): '%s'", cw_jtype_name(v));
@@ -159,7 +155,7 @@ static int64_t round_int(struct cw_jrender *r, int64_t i, int64_t places) {
     return down;
 }
 
-FILTER(filter_round) {
+CW_JBUILTIN(filter_round) {
     int64_t places = arg[0].kind == CW_J_ABSENT ? 0 : cw_jas_int(r, arg[0], "'precision'");
     const struct cw_jstr *method =
         arg[1].kind == CW_J_ABSENT ? NULL : cw_jas_str(r, arg[1], "'method'");

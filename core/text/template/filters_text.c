@@ -5,10 +5,6 @@
 #include "builtins.h"
 #include "unicode.h"
 
-#define FILTER(name)                                                                               \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
 /* The text of v, where the reference would go on with escaped text as such and this engine does
  * not. */
 static const struct cw_jstr *plain(struct cw_jrender *r, struct cw_jval v) {
@@ -19,67 +15,63 @@ static const struct cw_jstr *plain(struct cw_jrender *r, struct cw_jval v) {
     return s;
 }
 
-static bool given(struct cw_jval v) {
-    return v.kind != CW_J_ABSENT && v.kind != CW_J_NONE;
-}
-
-FILTER(filter_upper) {
+CW_JBUILTIN(filter_upper) {
     return cw_jcase(r, plain(r, v), CW_JUPPER);
 }
 
-FILTER(filter_lower) {
+CW_JBUILTIN(filter_lower) {
     return cw_jcase(r, plain(r, v), CW_JLOWER);
 }
 
-FILTER(filter_capitalize) {
+CW_JBUILTIN(filter_capitalize) {
     return cw_jcase(r, plain(r, v), CW_JCAPITALIZE);
 }
 
-FILTER(filter_title) {
+CW_JBUILTIN(filter_title) {
     return cw_jtitle_words(r, plain(r, v));
 }
 
-FILTER(filter_trim) {
-    const struct cw_jstr *chars = given(arg[0]) ? cw_jas_str(r, arg[0], "'chars'") : NULL;
+CW_JBUILTIN(filter_trim) {
+    const struct cw_jstr *chars = cw_jgiven(arg[0]) ? cw_jas_str(r, arg[0], "'chars'") : NULL;
     return cw_jstrip(r, plain(r, v), chars, CW_JSTRIP_LEFT | CW_JSTRIP_RIGHT);
 }
 
-FILTER(filter_replace) {
-    int64_t count = given(arg[2]) ? cw_jas_int(r, arg[2], "'count'") : -1;
+CW_JBUILTIN(filter_replace) {
+    int64_t count = cw_jgiven(arg[2]) ? cw_jas_int(r, arg[2], "'count'") : -1;
     return cw_jreplace(r, cw_jstr_of(r, v), cw_jstr_of(r, arg[0]), cw_jstr_of(r, arg[1]), count);
 }
 
-FILTER(filter_string) {
+CW_JBUILTIN(filter_string) {
     return cw_jstring(cw_jstr_of(r, v));
 }
 
-FILTER(filter_escape) {
+CW_JBUILTIN(filter_escape) {
     return cw_jescape(r, cw_jstr_of(r, v));
 }
 
-FILTER(filter_forceescape) {
+CW_JBUILTIN(filter_forceescape) {
     struct cw_jstr s = *cw_jstr_of(r, v);
     s.markup = false;
     return cw_jescape(r, &s);
 }
 
-FILTER(filter_safe) {
+CW_JBUILTIN(filter_safe) {
     struct cw_jstr *s = cw_jalloc(&r->arena, sizeof *s);
     *s = *cw_jstr_of(r, v);
     s->markup = true;
     return cw_jstring(s);
 }
 
-FILTER(filter_center) {
-    int64_t width = given(arg[0]) ? cw_jas_int(r, arg[0], "'width'") : 80;
+CW_JBUILTIN(filter_center) {
+    int64_t width = cw_jgiven(arg[0]) ? cw_jas_int(r, arg[0], "'width'") : 80;
     return cw_jcenter(r, plain(r, v), width, NULL);
 }
 
-FILTER(filter_format) {
+CW_JBUILTIN(filter_format) {
     return cw_jpercent(r, plain(r, v), all);
 }
 
-FILTER(filter_wordcount) {
+CW_JBUILTIN(filter_wordcount) {
     const struct cw_jstr *s = plain(r, v);
     int64_t n = 0;
     bool in_word = false;
@@ -109,7 +101,7 @@ static const struct cw_jstr *indentation(struct cw_jrender *r, struct cw_jval wi
     return cw_jbuild_end(&b);
 }
 
-FILTER(filter_indent) {
+CW_JBUILTIN(filter_indent) {
     const struct cw_jstr *s = plain(r, cw_jstring(cw_jas_str(r, v, "what is indented")));
     int32_t taint = cw_jstr_taint(s);
     const struct cw_jstr *indent = indentation(r, arg[0], taint);
@@ -145,13 +137,13 @@ FILTER(filter_indent) {
     return cw_jbuilt(&b);
 }
 
-FILTER(filter_truncate) {
+CW_JBUILTIN(filter_truncate) {
     const struct cw_jstr *s = plain(r, cw_jstring(cw_jas_str(r, v, "what is truncated")));
-    int64_t length = given(arg[0]) ? cw_jas_int(r, arg[0], "'length'") : 255;
+    int64_t length = cw_jgiven(arg[0]) ? cw_jas_int(r, arg[0], "'length'") : 255;
     bool kill_words = cw_jtruth(r, arg[1]);
     const struct cw_jstr *end =
-        given(arg[2]) ? cw_jas_str(r, arg[2], "'end'") : cw_jliteral(r, "...").s;
-    int64_t leeway = given(arg[3]) ? cw_jas_int(r, arg[3], "'leeway'") : 5;
+        cw_jgiven(arg[2]) ? cw_jas_str(r, arg[2], "'end'") : cw_jliteral(r, "...").s;
+    int64_t leeway = cw_jgiven(arg[3]) ? cw_jas_int(r, arg[3], "'leeway'") : 5;
     int64_t end_chars = (int64_t)cw_jcount_chars(r, end);
     if (length < end_chars || leeway < 0) {
         cw_jfailr(r, "AssertionError: 'truncate' with a length below that of its end, or a "
@@ -175,13 +167,13 @@ FILTER(filter_truncate) {
     return cw_jbuilt(&b);
 }
 
-FILTER(filter_tojson) {
+CW_JBUILTIN(filter_tojson) {
     struct cw_jjson_style style = {
         .ascii = cw_jtruth(r, arg[0]),
         .sort_keys = cw_jtruth(r, arg[3]),
-        .indent = given(arg[1]) ? indentation(r, arg[1], cw_jtaint(r, v)) : NULL,
+        .indent = cw_jgiven(arg[1]) ? indentation(r, arg[1], cw_jtaint(r, v)) : NULL,
     };
-    if (given(arg[2])) {
+    if (cw_jgiven(arg[2])) {
         struct cw_jval both = cw_jcollect(r, arg[2]);
         if (both.list->n != 2) {
             cw_jfailr(r, "ValueError: 'separators' must be two strings");

@@ -5,11 +5,7 @@
 
 #include "builtins.h"
 
-#define FUNCTION(name)                                                                             \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
-FUNCTION(call_range) {
+CW_JBUILTIN(call_range) {
     int64_t part[3] = {0, 0, 1};
     if (all->n_pos < 1 || all->n_pos > 3 || all->n_kw > 0) {
         cw_jfailr(r, "TypeError: range() takes one to three arguments");
@@ -69,25 +65,25 @@ static struct cw_jval make_dict(struct cw_jrender *r, const struct cw_jargs *all
     return d;
 }
 
-FUNCTION(call_dict) {
+CW_JBUILTIN(call_dict) {
     return make_dict(r, all, CW_J_DICT);
 }
 
-FUNCTION(call_namespace) {
+CW_JBUILTIN(call_namespace) {
     return make_dict(r, all, CW_J_NAMESPACE);
 }
 
-FUNCTION(call_raise) {
+CW_JBUILTIN(call_raise) {
     const struct cw_jstr *s = cw_jstr_of(r, arg[0]);
     r->refused = true;
     r->guard.code = cw_fail(r->guard.err, CW_ETEMPLATE, "template: %.*s",
-                            s->len < 500 ? (int)s->len : 500, s->data);
+                            s->len < 600 ? (int)s->len : 600, s->data);
     longjmp(r->guard.escape, 1);
 }
 
 /* The clock as the application gave it, by the rules of Python's naive datetime: no time zone and
  * no microseconds. Names of days and months are English, since a render runs in the C locale. */
-FUNCTION(call_strftime) {
+CW_JBUILTIN(call_strftime) {
     const struct cw_jstr *s = cw_jas_str(r, arg[0], "the format of strftime_now()");
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
     struct tm now = r->in->now;
@@ -130,7 +126,7 @@ static struct cw_jval make_cycler(struct cw_jrender *r, enum cw_jkind kind, size
     return (struct cw_jval){.kind = kind, .cycler = c};
 }
 
-FUNCTION(call_cycler) {
+CW_JBUILTIN(call_cycler) {
     if (all->n_pos == 0 || all->n_kw > 0) {
         cw_jfailr(r, "cycler() needs at least one item");
     }
@@ -139,7 +135,7 @@ FUNCTION(call_cycler) {
     return c;
 }
 
-FUNCTION(call_joiner) {
+CW_JBUILTIN(call_joiner) {
     struct cw_jval j = make_cycler(r, CW_J_JOINER, 1);
     j.cycler->items[0] = arg[0].kind == CW_J_ABSENT ? cw_jliteral(r, ", ") : arg[0];
     return j;
@@ -154,6 +150,7 @@ static const struct cw_jbuiltin functions[] = {
     {"cycler", "*", call_cycler},
     {"joiner", "sep?", call_joiner},
     {"lipsum", NULL, NULL},
+    {"self", NULL, NULL}, /* of templates that inherit */
     {NULL, NULL, NULL},
 };
 

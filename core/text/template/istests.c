@@ -3,127 +3,123 @@
 #include "builtins.h"
 #include "unicode.h"
 
-#define TEST(name)                                                                                 \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
 static struct cw_jval remainder_is(struct cw_jrender *r, struct cw_jval v, struct cw_jval by,
                                    int64_t wanted) {
     return cw_jbool(cw_jequal(r, cw_jbinary(r, CW_JOP_MOD, v, by), cw_jint(wanted)));
 }
 
-TEST(test_odd) {
+CW_JBUILTIN(test_odd) {
     return remainder_is(r, v, cw_jint(2), 1);
 }
 
-TEST(test_even) {
+CW_JBUILTIN(test_even) {
     return remainder_is(r, v, cw_jint(2), 0);
 }
 
-TEST(test_divisibleby) {
+CW_JBUILTIN(test_divisibleby) {
     return remainder_is(r, v, arg[0], 0);
 }
 
-TEST(test_defined) {
+CW_JBUILTIN(test_defined) {
     return cw_jbool(v.kind != CW_J_UNDEFINED);
 }
 
-TEST(test_undefined) {
+CW_JBUILTIN(test_undefined) {
     return cw_jbool(v.kind == CW_J_UNDEFINED);
 }
 
-TEST(test_none) {
+CW_JBUILTIN(test_none) {
     return cw_jbool(v.kind == CW_J_NONE);
 }
 
-TEST(test_boolean) {
+CW_JBUILTIN(test_boolean) {
     return cw_jbool(v.kind == CW_J_BOOL);
 }
 
-TEST(test_true) {
+CW_JBUILTIN(test_true) {
     return cw_jbool(v.kind == CW_J_BOOL && v.b);
 }
 
-TEST(test_false) {
+CW_JBUILTIN(test_false) {
     return cw_jbool(v.kind == CW_J_BOOL && !v.b);
 }
 
-TEST(test_integer) {
+CW_JBUILTIN(test_integer) {
     return cw_jbool(v.kind == CW_J_INT);
 }
 
-TEST(test_float) {
+CW_JBUILTIN(test_float) {
     return cw_jbool(v.kind == CW_J_FLOAT);
 }
 
-TEST(test_number) {
+CW_JBUILTIN(test_number) {
     return cw_jbool(cw_jis_number(v));
 }
 
-TEST(test_string) {
+CW_JBUILTIN(test_string) {
     return cw_jbool(v.kind == CW_J_STRING);
 }
 
-TEST(test_mapping) {
+CW_JBUILTIN(test_mapping) {
     return cw_jbool(v.kind == CW_J_DICT);
 }
 
-TEST(test_sequence) {
+CW_JBUILTIN(test_sequence) {
     return cw_jbool(v.kind == CW_J_UNDEFINED || v.kind == CW_J_STRING || v.kind == CW_J_LIST ||
                     v.kind == CW_J_TUPLE || v.kind == CW_J_DICT || v.kind == CW_J_RANGE);
 }
 
-TEST(test_iterable) {
+CW_JBUILTIN(test_iterable) {
     return cw_jbool(cw_jiterable(v));
 }
 
-TEST(test_callable) {
+CW_JBUILTIN(test_callable) {
     return cw_jbool(cw_jcallable(v));
 }
 
-TEST(test_escaped) {
+CW_JBUILTIN(test_escaped) {
     return cw_jbool(v.kind == CW_J_STRING && v.s->markup);
 }
 
-TEST(test_filter) {
+CW_JBUILTIN(test_filter) {
     return cw_jbool(v.kind == CW_J_STRING && cw_jfilter_find(v.s) != NULL);
 }
 
-TEST(test_test) {
+CW_JBUILTIN(test_test) {
     return cw_jbool(v.kind == CW_J_STRING && cw_jtest_find(v.s) != NULL);
 }
 
-TEST(test_in) {
+CW_JBUILTIN(test_in) {
     return cw_jbool(cw_jcontains(r, arg[0], v));
 }
 
-TEST(test_eq) {
+CW_JBUILTIN(test_eq) {
     return cw_jbool(cw_jcompare(r, CW_JOP_EQ, v, arg[0]));
 }
 
-TEST(test_ne) {
+CW_JBUILTIN(test_ne) {
     return cw_jbool(cw_jcompare(r, CW_JOP_NE, v, arg[0]));
 }
 
-TEST(test_gt) {
+CW_JBUILTIN(test_gt) {
     return cw_jbool(cw_jcompare(r, CW_JOP_GT, v, arg[0]));
 }
 
-TEST(test_ge) {
+CW_JBUILTIN(test_ge) {
     return cw_jbool(cw_jcompare(r, CW_JOP_GE, v, arg[0]));
 }
 
-TEST(test_lt) {
+CW_JBUILTIN(test_lt) {
     return cw_jbool(cw_jcompare(r, CW_JOP_LT, v, arg[0]));
 }
 
-TEST(test_le) {
+CW_JBUILTIN(test_le) {
     return cw_jbool(cw_jcompare(r, CW_JOP_LE, v, arg[0]));
 }
 
 /* Identity: sure for what is one object everywhere, and for containers. Whether two equal strings
  * or numbers are one object is a matter of chance in the reference. */
-TEST(test_sameas) {
+CW_JBUILTIN(test_sameas) {
     struct cw_jval w = arg[0];
     if (v.kind != w.kind) {
         return cw_jbool(false);
@@ -159,11 +155,11 @@ static struct cw_jval has_case(struct cw_jrender *r, struct cw_jval v, bool uppe
     return cw_jbool(any);
 }
 
-TEST(test_lower) {
+CW_JBUILTIN(test_lower) {
     return has_case(r, v, false);
 }
 
-TEST(test_upper) {
+CW_JBUILTIN(test_upper) {
     return has_case(r, v, true);
 }
 

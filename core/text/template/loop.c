@@ -130,12 +130,15 @@ struct cw_jval cw_jloop_changed(struct cw_jrender *r, struct cw_jval self,
 
 /* A scope for the next turn: the last one's, unless a macro holds on to it. */
 static struct cw_jscope *fresh_scope(struct cw_jrender *r, struct cw_jscope *last) {
-    if (last == NULL || last->captured) {
-        return cw_jscope_push(r);
+    if (last != NULL && !last->captured) {
+        last->n = 0;
+        r->scope = last;
+        return last;
     }
-    last->n = 0;
-    r->scope = last;
-    return last;
+    if (last != NULL) {
+        last->ended = true;
+    }
+    return cw_jscope_push(r);
 }
 
 enum cw_jflow cw_jfor(struct cw_jrender *r, const struct cw_jnode *n) {
@@ -161,6 +164,9 @@ enum cw_jflow cw_jfor(struct cw_jrender *r, const struct cw_jnode *n) {
         cw_jassign(r, n->loop.target, loop->current);
         flow = cw_jexec(r, &n->loop.body);
         completed |= flow == CW_JGO_ON;
+    }
+    if (scope != NULL) {
+        scope->ended = true;
     }
     if (completed) {
         return CW_JGO_ON;

@@ -3,14 +3,6 @@
 #include "builtins.h"
 #include "eval.h"
 
-#define METHOD(name)                                                                               \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
-static bool given(struct cw_jval v) {
-    return v.kind != CW_J_ABSENT && v.kind != CW_J_NONE;
-}
-
 /* ------------------------------------------------------------------ dicts */
 
 enum view { VIEW_KEYS, VIEW_VALUES, VIEW_ITEMS };
@@ -33,19 +25,19 @@ static struct cw_jval view_of(struct cw_jrender *r, const struct cw_jdict *d, en
     return out;
 }
 
-METHOD(dict_keys) {
+CW_JBUILTIN(dict_keys) {
     return view_of(r, v.dict, VIEW_KEYS);
 }
 
-METHOD(dict_values) {
+CW_JBUILTIN(dict_values) {
     return view_of(r, v.dict, VIEW_VALUES);
 }
 
-METHOD(dict_items) {
+CW_JBUILTIN(dict_items) {
     return view_of(r, v.dict, VIEW_ITEMS);
 }
 
-METHOD(dict_get) {
+CW_JBUILTIN(dict_get) {
     const struct cw_jval *hit = cw_jdict_get(r, v.dict, arg[0]);
     if (hit != NULL) {
         return *hit;
@@ -53,7 +45,7 @@ METHOD(dict_get) {
     return arg[1].kind == CW_J_ABSENT ? cw_jnone() : arg[1];
 }
 
-METHOD(dict_copy) {
+CW_JBUILTIN(dict_copy) {
     struct cw_jval out = cw_jdict(r, CW_J_DICT);
     for (size_t i = 0; i < v.dict->n; i++) {
         cw_jdict_set(r, out.dict, v.dict->pairs[i].key, v.dict->pairs[i].value);
@@ -73,7 +65,7 @@ static const struct cw_jbuiltin dict_methods[] = {
 
 /* ------------------------------------------------------------------ lists and the rest */
 
-METHOD(list_count) {
+CW_JBUILTIN(list_count) {
     int64_t n = 0;
     for (size_t i = 0; i < v.list->n; i++) {
         n += cw_jequal(r, v.list->items[i], arg[0]);
@@ -81,10 +73,10 @@ METHOD(list_count) {
     return cw_jint(n);
 }
 
-METHOD(list_index) {
+CW_JBUILTIN(list_index) {
     int64_t n = (int64_t)v.list->n;
-    int64_t start = given(arg[1]) ? cw_jas_int(r, arg[1], "'start'") : 0;
-    int64_t stop = given(arg[2]) ? cw_jas_int(r, arg[2], "'stop'") : n;
+    int64_t start = cw_jgiven(arg[1]) ? cw_jas_int(r, arg[1], "'start'") : 0;
+    int64_t stop = cw_jgiven(arg[2]) ? cw_jas_int(r, arg[2], "'stop'") : n;
     start = cw_jfrom_end(start, n);
     stop = cw_jfrom_end(stop, n);
     for (int64_t i = start; i < stop && i < n; i++) {
@@ -95,7 +87,7 @@ METHOD(list_index) {
     cw_jfailr(r, "ValueError: the item is not in the %s", cw_jtype_name(v));
 }
 
-METHOD(list_copy) {
+CW_JBUILTIN(list_copy) {
     return cw_jcollect(r, v);
 }
 
@@ -112,15 +104,15 @@ static const struct cw_jbuiltin tuple_methods[] = {
     {NULL, NULL, NULL},
 };
 
-METHOD(range_start) {
+CW_JBUILTIN(range_start) {
     return cw_jint(v.range->start);
 }
 
-METHOD(range_stop) {
+CW_JBUILTIN(range_stop) {
     return cw_jint(v.range->stop);
 }
 
-METHOD(range_step) {
+CW_JBUILTIN(range_step) {
     return cw_jint(v.range->step);
 }
 
@@ -154,11 +146,11 @@ static const struct cw_jbuiltin float_methods[] = {
     {NULL, NULL, NULL},
 };
 
-METHOD(macro_name) {
+CW_JBUILTIN(macro_name) {
     return cw_jliteral(r, v.macro->routine->name);
 }
 
-METHOD(macro_arguments) {
+CW_JBUILTIN(macro_arguments) {
     const struct cw_jroutine *m = v.macro->routine;
     struct cw_jval out = cw_jseq(r, CW_J_TUPLE, m->n_params);
     for (size_t i = 0; i < m->n_params; i++) {
@@ -172,17 +164,17 @@ static const struct cw_jbuiltin macro_methods[] = {
     {"catch_kwargs", NULL, NULL}, {"catch_varargs", NULL, NULL},       {NULL, NULL, NULL},
 };
 
-METHOD(cycler_current) {
+CW_JBUILTIN(cycler_current) {
     return v.cycler->items[v.cycler->at];
 }
 
-METHOD(cycler_next) {
+CW_JBUILTIN(cycler_next) {
     struct cw_jval now = v.cycler->items[v.cycler->at];
     v.cycler->at = (v.cycler->at + 1) % v.cycler->n;
     return now;
 }
 
-METHOD(cycler_reset) {
+CW_JBUILTIN(cycler_reset) {
     v.cycler->at = 0;
     return cw_jnone();
 }

@@ -5,14 +5,6 @@
 #include "builtins.h"
 #include "unicode.h"
 
-#define METHOD(name)                                                                               \
-    static struct cw_jval name(struct cw_jrender *r, struct cw_jval v, const struct cw_jval *arg,  \
-                               const struct cw_jargs *all)
-
-static bool given(struct cw_jval v) {
-    return v.kind != CW_J_ABSENT && v.kind != CW_J_NONE;
-}
-
 /* The string a method was called on, and what its work costs. */
 static const struct cw_jstr *text(struct cw_jrender *r, struct cw_jval v) {
     if (v.s->markup) {
@@ -23,43 +15,43 @@ static const struct cw_jstr *text(struct cw_jrender *r, struct cw_jval v) {
 }
 
 static const struct cw_jstr *opt_str(struct cw_jrender *r, struct cw_jval v, const char *what) {
-    return given(v) ? cw_jas_str(r, v, what) : NULL;
+    return cw_jgiven(v) ? cw_jas_str(r, v, what) : NULL;
 }
 
-METHOD(str_strip) {
+CW_JBUILTIN(str_strip) {
     return cw_jstrip(r, text(r, v), opt_str(r, arg[0], "'chars'"),
                      CW_JSTRIP_LEFT | CW_JSTRIP_RIGHT);
 }
 
-METHOD(str_lstrip) {
+CW_JBUILTIN(str_lstrip) {
     return cw_jstrip(r, text(r, v), opt_str(r, arg[0], "'chars'"), CW_JSTRIP_LEFT);
 }
 
-METHOD(str_rstrip) {
+CW_JBUILTIN(str_rstrip) {
     return cw_jstrip(r, text(r, v), opt_str(r, arg[0], "'chars'"), CW_JSTRIP_RIGHT);
 }
 
-METHOD(str_upper) {
+CW_JBUILTIN(str_upper) {
     return cw_jcase(r, text(r, v), CW_JUPPER);
 }
 
-METHOD(str_lower) {
+CW_JBUILTIN(str_lower) {
     return cw_jcase(r, text(r, v), CW_JLOWER);
 }
 
-METHOD(str_title) {
+CW_JBUILTIN(str_title) {
     return cw_jcase(r, text(r, v), CW_JTITLE);
 }
 
-METHOD(str_capitalize) {
+CW_JBUILTIN(str_capitalize) {
     return cw_jcase(r, text(r, v), CW_JCAPITALIZE);
 }
 
-METHOD(str_swapcase) {
+CW_JBUILTIN(str_swapcase) {
     return cw_jcase(r, text(r, v), CW_JSWAP);
 }
 
-METHOD(str_replace) {
+CW_JBUILTIN(str_replace) {
     int64_t count = arg[2].kind == CW_J_ABSENT ? -1 : cw_jas_int(r, arg[2], "'count'");
     return cw_jreplace(r, text(r, v), cw_jas_str(r, arg[0], "'old'"),
                        cw_jas_str(r, arg[1], "'new'"), count);
@@ -136,10 +128,10 @@ static const struct cw_jstr *separator(struct cw_jrender *r, struct cw_jval v) {
     return sep;
 }
 
-METHOD(str_split) {
+CW_JBUILTIN(str_split) {
     const struct cw_jstr *s = text(r, v);
     int64_t max = arg[1].kind == CW_J_ABSENT ? -1 : cw_jas_int(r, arg[1], "'maxsplit'");
-    if (!given(arg[0])) {
+    if (!cw_jgiven(arg[0])) {
         return split_space(r, s, max);
     }
     const struct cw_jstr *sep = separator(r, arg[0]);
@@ -154,10 +146,10 @@ METHOD(str_split) {
     return cw_jfill_end(r, &out, CW_J_LIST);
 }
 
-METHOD(str_rsplit) {
+CW_JBUILTIN(str_rsplit) {
     const struct cw_jstr *s = text(r, v);
     int64_t max = arg[1].kind == CW_J_ABSENT ? -1 : cw_jas_int(r, arg[1], "'maxsplit'");
-    if (!given(arg[0])) {
+    if (!cw_jgiven(arg[0])) {
         return rsplit_space(r, s, max);
     }
     const struct cw_jstr *sep = separator(r, arg[0]);
@@ -173,7 +165,7 @@ METHOD(str_rsplit) {
     return cw_jfill_end(r, &out, CW_J_LIST);
 }
 
-METHOD(str_splitlines) {
+CW_JBUILTIN(str_splitlines) {
     return cw_jsplitlines(r, text(r, v), cw_jtruth(r, arg[0]));
 }
 
@@ -191,11 +183,11 @@ static struct cw_jval partition(struct cw_jrender *r, struct cw_jval v, struct c
     return out;
 }
 
-METHOD(str_partition) {
+CW_JBUILTIN(str_partition) {
     return partition(r, v, arg[0], false);
 }
 
-METHOD(str_rpartition) {
+CW_JBUILTIN(str_rpartition) {
     return partition(r, v, arg[0], true);
 }
 
@@ -208,12 +200,12 @@ struct stretch {
 static struct stretch stretch_of(struct cw_jrender *r, const struct cw_jstr *s,
                                  struct cw_jval start, struct cw_jval stop) {
     struct stretch t = {0, s->len, false};
-    if (!given(start) && !given(stop)) {
+    if (!cw_jgiven(start) && !cw_jgiven(stop)) {
         return t;
     }
     int64_t n = (int64_t)cw_jcount_chars(r, s);
-    int64_t a = given(start) ? cw_jas_int(r, start, "'start'") : 0;
-    int64_t b = given(stop) ? cw_jas_int(r, stop, "'end'") : n;
+    int64_t a = cw_jgiven(start) ? cw_jas_int(r, start, "'start'") : 0;
+    int64_t b = cw_jgiven(stop) ? cw_jas_int(r, stop, "'end'") : n;
     a = cw_jfrom_end(a, n);
     b = cw_jfrom_end(b, n);
     b = b > n ? n : b;
@@ -250,11 +242,11 @@ static struct cw_jval has_end(struct cw_jrender *r, struct cw_jval v, const stru
     return cw_jbool(fits);
 }
 
-METHOD(str_startswith) {
+CW_JBUILTIN(str_startswith) {
     return has_end(r, v, arg, false);
 }
 
-METHOD(str_endswith) {
+CW_JBUILTIN(str_endswith) {
     return has_end(r, v, arg, true);
 }
 
@@ -276,11 +268,11 @@ static int64_t position(struct cw_jrender *r, struct cw_jval v, const struct cw_
     return (int64_t)cw_jcount_chars(r, &before);
 }
 
-METHOD(str_find) {
+CW_JBUILTIN(str_find) {
     return cw_jint(position(r, v, arg, false));
 }
 
-METHOD(str_rfind) {
+CW_JBUILTIN(str_rfind) {
     return cw_jint(position(r, v, arg, true));
 }
 
@@ -291,15 +283,15 @@ static struct cw_jval found(struct cw_jrender *r, int64_t i) {
     return cw_jint(i);
 }
 
-METHOD(str_index) {
+CW_JBUILTIN(str_index) {
     return found(r, position(r, v, arg, false));
 }
 
-METHOD(str_rindex) {
+CW_JBUILTIN(str_rindex) {
     return found(r, position(r, v, arg, true));
 }
 
-METHOD(str_count) {
+CW_JBUILTIN(str_count) {
     const struct cw_jstr *s = text(r, v), *sub = cw_jas_str(r, arg[0], "what is counted");
     struct stretch t = stretch_of(r, s, arg[1], arg[2]);
     if (t.empty) {
@@ -318,7 +310,7 @@ METHOD(str_count) {
     return cw_jint(n);
 }
 
-METHOD(str_join) {
+CW_JBUILTIN(str_join) {
     const struct cw_jstr *sep = text(r, v);
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
     struct cw_jcursor c = cw_jwalk(r, arg[0]);
@@ -334,11 +326,11 @@ METHOD(str_join) {
     return cw_jbuilt(&b);
 }
 
-METHOD(str_format) {
+CW_JBUILTIN(str_format) {
     return cw_jformat(r, text(r, v), all);
 }
 
-METHOD(str_format_map) {
+CW_JBUILTIN(str_format_map) {
     if (arg[0].kind != CW_J_DICT) {
         cw_jfailr(r, "TypeError: format_map() needs a mapping");
     }
@@ -353,13 +345,13 @@ METHOD(str_format_map) {
     return cw_jformat(r, text(r, v), &args);
 }
 
-METHOD(str_removeprefix) {
+CW_JBUILTIN(str_removeprefix) {
     const struct cw_jstr *s = text(r, v), *part = cw_jas_str(r, arg[0], "the prefix");
     bool fits = fits_end(s, part, (struct stretch){0, s->len, false}, false);
     return cw_jstring(cw_jstr_slice(&r->arena, s, fits ? part->len : 0, s->len));
 }
 
-METHOD(str_removesuffix) {
+CW_JBUILTIN(str_removesuffix) {
     const struct cw_jstr *s = text(r, v), *part = cw_jas_str(r, arg[0], "the suffix");
     bool fits = fits_end(s, part, (struct stretch){0, s->len, false}, true);
     return cw_jstring(cw_jstr_slice(&r->arena, s, 0, s->len - (fits ? part->len : 0)));
@@ -400,19 +392,19 @@ static struct cw_jval justify(struct cw_jrender *r, struct cw_jval v, const stru
     return cw_jbuilt(&b);
 }
 
-METHOD(str_ljust) {
+CW_JBUILTIN(str_ljust) {
     return justify(r, v, arg, false);
 }
 
-METHOD(str_rjust) {
+CW_JBUILTIN(str_rjust) {
     return justify(r, v, arg, true);
 }
 
-METHOD(str_center) {
+CW_JBUILTIN(str_center) {
     return cw_jcenter(r, text(r, v), cw_jas_int(r, arg[0], "'width'"), fill_char(r, arg[1]));
 }
 
-METHOD(str_zfill) {
+CW_JBUILTIN(str_zfill) {
     const struct cw_jstr *s = text(r, v);
     int64_t width = cw_jas_int(r, arg[0], "'width'");
     int64_t pad = width - (int64_t)cw_jcount_chars(r, s);
@@ -430,7 +422,7 @@ METHOD(str_zfill) {
     return cw_jbuilt(&b);
 }
 
-METHOD(str_expandtabs) {
+CW_JBUILTIN(str_expandtabs) {
     const struct cw_jstr *s = text(r, v);
     int64_t size = arg[0].kind == CW_J_ABSENT ? 8 : cw_jas_int(r, arg[0], "'tabsize'");
     int64_t column = 0;
@@ -476,46 +468,46 @@ static bool is_ascii(uint32_t cp) {
     return cp < 0x80;
 }
 
-METHOD(str_isalpha) {
+CW_JBUILTIN(str_isalpha) {
     return all_are(r, v, cw_jchar_is_alpha);
 }
 
-METHOD(str_isalnum) {
+CW_JBUILTIN(str_isalnum) {
     return all_are(r, v, is_alnum);
 }
 
-METHOD(str_isdecimal) {
+CW_JBUILTIN(str_isdecimal) {
     return all_are(r, v, cw_jchar_is_decimal);
 }
 
-METHOD(str_isdigit) {
+CW_JBUILTIN(str_isdigit) {
     return all_are(r, v, cw_jchar_is_digit);
 }
 
-METHOD(str_isspace) {
+CW_JBUILTIN(str_isspace) {
     return all_are(r, v, cw_jchar_is_space);
 }
 
-METHOD(str_isascii) {
+CW_JBUILTIN(str_isascii) {
     return v.s->len == 0 ? cw_jbool(true) : all_are(r, v, is_ascii);
 }
 
-METHOD(str_isprintable) {
+CW_JBUILTIN(str_isprintable) {
     return v.s->len == 0 ? cw_jbool(true) : all_are(r, v, cw_jchar_is_printable);
 }
 
-METHOD(str_isupper) {
+CW_JBUILTIN(str_isupper) {
     return cw_japply_test(r, cw_jliteral(r, "upper").s, v, &(struct cw_jargs){0}) ? cw_jbool(true)
                                                                                   : cw_jbool(false);
 }
 
-METHOD(str_islower) {
+CW_JBUILTIN(str_islower) {
     return cw_japply_test(r, cw_jliteral(r, "lower").s, v, &(struct cw_jargs){0}) ? cw_jbool(true)
                                                                                   : cw_jbool(false);
 }
 
 /* Upper and title case only behind what has no case, lower case only behind what has. */
-METHOD(str_istitle) {
+CW_JBUILTIN(str_istitle) {
     const struct cw_jstr *s = text(r, v);
     bool any = false, after_cased = false;
     for (size_t i = 0; i < s->len;) {

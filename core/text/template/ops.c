@@ -18,10 +18,6 @@ static _Noreturn void fail_overflow(struct cw_jrender *r) {
     cw_jfailr(r, "integers beyond 64 bits are not supported");
 }
 
-static int64_t whole(struct cw_jval v) {
-    return v.kind == CW_J_INT ? v.i : v.b;
-}
-
 static int64_t floor_div(struct cw_jrender *r, int64_t a, int64_t b) {
     if (a == INT64_MIN && b == -1) {
         fail_overflow(r);
@@ -130,8 +126,8 @@ static struct cw_jval number_binary(struct cw_jrender *r, enum cw_jop op, struct
     if (op == CW_JOP_POW && cw_jas_double(a) == 0 && cw_jas_double(b) < 0) {
         cw_jfailr(r, "ZeroDivisionError: zero to a negative power");
     }
-    if (ints && op != CW_JOP_DIV && !(op == CW_JOP_POW && whole(b) < 0)) {
-        return int_binary(r, op, whole(a), whole(b));
+    if (ints && op != CW_JOP_DIV && !(op == CW_JOP_POW && cw_jwhole(b) < 0)) {
+        return int_binary(r, op, cw_jwhole(a), cw_jwhole(b));
     }
     return float_binary(r, op, cw_jas_double(a), cw_jas_double(b));
 }
@@ -241,10 +237,10 @@ struct cw_jval cw_jbinary(struct cw_jrender *r, enum cw_jop op, struct cw_jval a
         bool a_repeats = a.kind == CW_J_STRING || is_list(a);
         bool b_repeats = b.kind == CW_J_STRING || is_list(b);
         if (a_repeats && (b.kind == CW_J_INT || b.kind == CW_J_BOOL)) {
-            return repeat(r, a, whole(b));
+            return repeat(r, a, cw_jwhole(b));
         }
         if (b_repeats && (a.kind == CW_J_INT || a.kind == CW_J_BOOL)) {
-            return repeat(r, b, whole(a));
+            return repeat(r, b, cw_jwhole(a));
         }
     }
     if (formats) {
@@ -285,7 +281,7 @@ struct cw_jval cw_jnegate(struct cw_jrender *r, struct cw_jval v) {
     if (v.kind == CW_J_INT && v.i == INT64_MIN) {
         fail_overflow(r);
     }
-    return cw_jint(-whole(v));
+    return cw_jint(-cw_jwhole(v));
 }
 
 struct cw_jval cw_jconcat(struct cw_jrender *r, const struct cw_jval *v, size_t n) {

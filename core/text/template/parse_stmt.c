@@ -89,30 +89,24 @@ static struct cw_jnode *parse_for(struct cw_jparser *p, struct cw_jnode *n) {
 static struct cw_jnode *parse_if(struct cw_jparser *p, struct cw_jnode *n) {
     static const char *const ends[] = {"elif", "else", "endif", NULL};
     size_t cap = 0;
-    bool more = true;
+    bool is_else = false, more = true;
     n->kind = CW_JN_IF;
     while (more) {
+        struct cw_jbranch branch = {0};
+        if (!is_else) {
+            branch.test = cw_jp_tuple(p, cw_jp_or, NULL, false);
+        }
+        branch.body = parse_body(p, is_else ? ends + 2 : ends);
         if (n->cond_block.n == cap) {
             size_t room = cap == 0 ? 2 : cap * 2;
-            n->cond_block.branches =
-                cw_jgrow(p->arena, n->cond_block.branches, cap * sizeof *n->cond_block.branches,
-                         room * sizeof *n->cond_block.branches);
+            n->cond_block.branches = cw_jgrow(p->arena, n->cond_block.branches, cap * sizeof branch,
+                                              room * sizeof branch);
             cap = room;
         }
-        struct cw_jbranch *b = &n->cond_block.branches[n->cond_block.n++];
-        b->test = cw_jp_tuple(p, cw_jp_or, NULL, false);
-        b->body = parse_body(p, ends);
-        more = cw_jp_is_name(p, "elif");
-        bool has_else = cw_jp_is_name(p, "else");
+        n->cond_block.branches[n->cond_block.n++] = branch;
+        more = !cw_jp_is_name(p, "endif");
+        is_else = cw_jp_is_name(p, "else");
         cw_jp_next(p);
-        if (has_else) {
-            struct cw_jbranch *grown =
-                cw_jalloc_array(p->arena, n->cond_block.n + 1, sizeof *grown);
-            memcpy(grown, n->cond_block.branches, n->cond_block.n * sizeof *grown);
-            n->cond_block.branches = grown;
-            grown[n->cond_block.n++] =
-                (struct cw_jbranch){.test = NULL, .body = parse_block(p, "endif")};
-        }
     }
     return n;
 }

@@ -10,7 +10,26 @@
 #include "eval.h"
 #include "limits.h"
 
-enum { MAX_SOURCE_BYTES = 1 << 20, MAX_PARSED_BYTES = 128 << 20 };
+enum { MAX_SOURCE_BYTES = 1 << 20, MAX_PARSED_BYTES = 64 << 20 };
+
+/* Numbers and dates are read and written in the C locale, wherever the program runs: for the
+ * calling thread, while it parses or renders. */
+struct locale_change {
+    locale_t c, before;
+};
+
+static struct locale_change enter_c_locale(void) {
+    struct locale_change change = {.c = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+    change.before = uselocale(change.c); /* a missing locale changes nothing */
+    return change;
+}
+
+static void leave_c_locale(struct locale_change change) {
+    uselocale(change.before);
+    if (change.c != (locale_t)0) {
+        freelocale(change.c);
+    }
+}
 
 /* ------------------------------------------------------------------ parsing */
 
@@ -46,10 +65,9 @@ int cw_template_create(struct cw_template **out, const char *source, size_t len,
     struct cw_jguard guard = {.err = err, .line = 1};
     struct cw_template *t = cw_calloc(1, sizeof *t);
     t->arena = (struct cw_jarena){.guard = &guard, .limit_bytes = MAX_PARSED_BYTES};
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
+    struct locale_change change = enter_c_locale();
     int code = parse(t, &guard, source, len);
-    uselocale(before);
-    freelocale(c);
+    leave_c_locale(change);
     t->arena.guard = NULL; /* it was this call's; nothing is allocated here from now on */
     if (code != CW_OK) {
         cw_template_destroy(t);
@@ -103,7 +121,7 @@ static struct cw_jval conversation(struct cw_jrender *r) {
         const struct cw_message *m = &in->messages[i];
         struct cw_jval d = cw_jdict(r, CW_J_DICT);
         runs[i] = (struct cw_jrun){SIZE_MAX, (int32_t)i};
-        set_field(r, d, "role", cw_jliteral(r, m->role));
+        set_field(r, d, "role", cw_jliteral(r, m->role != NULL ? m->role : ""));
         set_field(r, d, "content",
                   cw_jstring(cw_jstr_new(&r->arena, m->content, m->len, &runs[i])));
         if (m->reasoning != NULL) {
@@ -165,11 +183,9 @@ int cw_template_render_within(const struct cw_template *t, const struct cw_templ
     r->arena = (struct cw_jarena){.guard = &r->guard, .limit_bytes = limits->value_bytes};
     struct cw_jbuild text = cw_jbuild_new(&r->arena);
     text.max_bytes = limits->output_bytes;
-    /* Numbers and dates do not depend on where the program runs. */
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
+    struct locale_change change = enter_c_locale();
     int code = render(r, &text);
-    uselocale(before);
-    freelocale(c);
+    leave_c_locale(change);
     *out = (struct cw_prompt){0};
     if (code == CW_OK) {
         take_prompt(&text, out);

@@ -264,16 +264,12 @@ double cw_jas_double(struct cw_jval v) {
     return v.kind == CW_J_FLOAT ? v.f : v.kind == CW_J_INT ? (double)v.i : (double)v.b;
 }
 
-static int64_t whole(struct cw_jval v) {
-    return v.kind == CW_J_INT ? v.i : v.b;
-}
-
 int64_t cw_jas_int(struct cw_jrender *r, struct cw_jval v, const char *what) {
     cw_jneed_defined(r, v);
     if (v.kind != CW_J_INT && v.kind != CW_J_BOOL) {
         cw_jfailr(r, "TypeError: %s must be an integer, not '%s'", what, cw_jtype_name(v));
     }
-    return whole(v);
+    return cw_jwhole(v);
 }
 
 const struct cw_jstr *cw_jas_str(struct cw_jrender *r, struct cw_jval v, const char *what) {
@@ -294,7 +290,7 @@ void cw_jneed_defined(struct cw_jrender *r, struct cw_jval v) {
 static int compare_numbers(struct cw_jval a, struct cw_jval b, bool *unordered) {
     *unordered = false;
     if (a.kind != CW_J_FLOAT && b.kind != CW_J_FLOAT) {
-        return (whole(a) > whole(b)) - (whole(a) < whole(b));
+        return (cw_jwhole(a) > cw_jwhole(b)) - (cw_jwhole(a) < cw_jwhole(b));
     }
     if (a.kind == CW_J_FLOAT && b.kind == CW_J_FLOAT) {
         *unordered = a.f != a.f || b.f != b.f;
@@ -302,7 +298,7 @@ static int compare_numbers(struct cw_jval a, struct cw_jval b, bool *unordered) 
     }
     bool swapped = a.kind != CW_J_FLOAT;
     double f = swapped ? b.f : a.f;
-    int64_t i = swapped ? whole(a) : whole(b);
+    int64_t i = swapped ? cw_jwhole(a) : cw_jwhole(b);
     int order;
     if (f != f) {
         *unordered = true;

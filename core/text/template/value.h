@@ -207,6 +207,10 @@ size_t cw_jcount_chars(struct cw_jrender *r, const struct cw_jstr *s);
 int64_t cw_jlen(struct cw_jrender *r, struct cw_jval v);
 bool cw_jis_number(struct cw_jval v); /* bool, int or float */
 double cw_jas_double(struct cw_jval number);
+/* An int's or bool's value. */
+static inline int64_t cw_jwhole(struct cw_jval v) {
+    return v.kind == CW_J_INT ? v.i : v.b;
+}
 /* The value as an index or count: an int or bool; fails otherwise, naming `what`. */
 int64_t cw_jas_int(struct cw_jrender *r, struct cw_jval v, const char *what);
 const struct cw_jstr *cw_jas_str(struct cw_jrender *r, struct cw_jval v, const char *what);

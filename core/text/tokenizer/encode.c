@@ -281,20 +281,25 @@ static int encode_fragment(struct encoder *e, size_t begin, size_t end, struct c
     return rc;
 }
 
+/* Where the template text that begins in span k ends. */
+static size_t end_of_template(const struct encoder *e, size_t k, size_t last_span) {
+    while (k + 1 < last_span && e->spans[k + 1].message < 0) {
+        k++;
+    }
+    return e->spans[k].end;
+}
+
 /* How many of the `n` bytes at i, which lies in span k, a user-defined token may take: it must not
  * swallow the beginning of a control token that the template writes further on, or typed text
  * could break the marker that ends it. */
 static size_t room_for_user(const struct encoder *e, size_t i, size_t n, size_t k,
                             size_t last_span) {
     for (size_t next = k + 1; next < last_span && e->spans[next].begin < i + n; next++) {
-        if (e->spans[next].message >= 0) {
-            continue;
+        if (e->spans[next].message >= 0 || e->spans[next - 1].message < 0) {
+            continue; /* not where a stretch of template text begins */
         }
-        size_t end = e->spans[next].end;
-        while (next + 1 < last_span && e->spans[next + 1].message < 0) {
-            end = e->spans[++next].end;
-        }
-        for (size_t j = e->spans[k].end > i ? e->spans[k].end : i + 1; j < i + n && j < end; j++) {
+        size_t end = end_of_template(e, next, last_span);
+        for (size_t j = e->spans[next].begin; j < i + n && j < end; j++) {
             int32_t id;
             if (cw_special_match(e->t, e->text + j, 0, end - j, &id) > 0) {
                 return j - i;
@@ -322,11 +327,7 @@ static int encode_run(struct encoder *e, size_t first, size_t last, struct cw_er
         size_t control_room = 0;
         if (spans[k].message < 0) {
             if (control_end <= i) {
-                size_t stop = k;
-                while (stop < last && spans[stop].message < 0) {
-                    stop++;
-                }
-                control_end = spans[stop - 1].end;
+                control_end = end_of_template(e, k, last);
             }
             control_room = control_end - i;
         }

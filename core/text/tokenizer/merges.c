@@ -47,7 +47,7 @@ static int32_t find_joined(const struct cw_tokenizer *t, struct cw_str left, str
     if (n > t->max_text || n > sizeof joined) {
         return -1;
     }
-    if (guess < t->n && t->text[guess].len == n && cw_type_is_text(t->type[guess]) &&
+    if (t->unique && guess < t->n && t->text[guess].len == n && cw_type_is_text(t->type[guess]) &&
         memcmp(t->text[guess].data, left.data, left.len) == 0 &&
         memcmp(t->text[guess].data + left.len, right.data, right.len) == 0) {
         return guess;

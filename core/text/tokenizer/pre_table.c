@@ -44,8 +44,8 @@
 
 /* The letters with case that DeepSeek's first tokenizers list one by one. */
 #define CASED_LETTERS                                                                              \
-    "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{"    \
-    "293}"                                                                                         \
+    "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}"                 \
+    "\\x{1c4}-\\x{293}"                                                                            \
     "\\x{295}-\\x{2af}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37b}-\\x{37d}\\x{37f}\\x{386}"          \
     "\\x{388}-\\x{38a}\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}\\x{3f7}-\\x{481}"                 \
     "\\x{48a}-\\x{52f}\\x{531}-\\x{556}\\x{10a0}-\\x{10c5}\\x{13a0}-\\x{13f5}"                     \
@@ -84,20 +84,19 @@ static patterns deepseek_llm = {"[\\r\\n]",
                                 "\\p{N}+"};
 static patterns deepseek_coder = {"[\\r\\n]", SPACE "?\\p{L}+", SPACE "?\\p{P}+", EAST_ASIAN,
                                   "\\p{N}"};
-static patterns deepseek_v3 = {
-    "\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{30ff}]+",
-    "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
-    "?[\\p{P}\\p{S}]+[\\r\\n]*"
-    "|" LINE_ENDS "|" SPACE_BUT_LAST "|" SPACE "+"};
+static patterns deepseek_v3 = {"\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{30ff}]+",
+                               "[!-/:-@\\[-`{-~][A-Za-z]+"
+                               "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+                               "| ?[\\p{P}\\p{S}]+[\\r\\n]*"
+                               "|" LINE_ENDS "|" SPACE_BUT_LAST "|" SPACE "+"};
 static patterns falcon = {"[\\p{P}$+<=>^~|`]+", GPT2, "[0-9][0-9][0-9]"};
 static patterns fallback = {"[\\p{P}$+<=>^~|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]"};
 static patterns tekken = {CASED("", "\\p{N}")};
 static patterns gpt4o = {CASED("(?:" CONTRACTION ")?", "\\p{N}{1,3}")};
 static patterns finnish = {FINNISH};
 static patterns finnish_digits = {FINNISH, "\\p{N}"};
-static patterns bailing = {"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|" PREFIXED
-                           "\\p{L}+|\\p{N}|" SYMBOLS "[\\r\\n]*|" SPACE "*[\\r\\n]|" SPACE_BUT_LAST
-                           "|" SPACE "+"};
+static patterns bailing = {CONTRACTION "|" PREFIXED "\\p{L}+|\\p{N}|" SYMBOLS "[\\r\\n]*|" SPACE
+                                       "*[\\r\\n]|" SPACE_BUT_LAST "|" SPACE "+"};
 static patterns seed_coder = {CONTRACTION "|" PREFIXED "\\p{L}+|\\p{N}| ?[^\\r\\n" WS
                                           "\\p{L}\\p{N}]+|" LINE_ENDS "|" SPACE_BUT_LAST "|" SPACE
                                           "+"};

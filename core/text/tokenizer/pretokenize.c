@@ -24,10 +24,8 @@ struct cw_pretokenizer {
 };
 
 enum {
-    /* What one match may cost, in PCRE2's count of backtracking points: far above what these
-     * patterns need for a text of a gigabyte's word, far below for ever. */
-    MATCH_LIMIT = 2000000000,
-    HEAP_LIMIT_KIB = 1 << 20,
+    MATCH_LIMIT = 2000000000, /* backtracking points of one match: more than a 1 GiB word needs */
+    HEAP_LIMIT_KIB = 1 << 20, /* of the interpreter */
 };
 
 int cw_pretokenizer_create(struct cw_pretokenizer **out, const struct cw_pre *pre, bool jit,

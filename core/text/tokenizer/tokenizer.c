@@ -108,7 +108,9 @@ int cw_tokenizer_create(struct cw_tokenizer **out, const struct cw_gguf *g,
         (rc = cw_pretokenizer_create(&t->pretokenizer, t->pre, true, err)) != CW_OK) {
         goto out;
     }
-    load_replacement(t);
+    if (!t->add_space_prefix) { /* else a blank would come along */
+        load_replacement(t);
+    }
     *out = t;
     t = NULL;
 out:

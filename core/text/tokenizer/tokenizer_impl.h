@@ -116,6 +116,8 @@ struct cw_tokenizer {
     uint8_t *type;       /* [n] enum token_type */
     uint32_t *rank;      /* [n] SPM: the best score has the lowest rank */
     int32_t n;
+    bool untyped;    /* the file has no types */
+    bool unique;     /* no string occurs twice */
     size_t max_text; /* bytes of the longest token that text can become */
 
     struct token_slot *slots;  /* [n_slots] string -> lowest id */

@@ -82,6 +82,7 @@ static int build_table(struct cw_tokenizer *t, struct cw_err *err) {
                 (struct token_slot){load_head(s.data, s.len), (uint32_t)s.len, (uint32_t)id + 1};
         }
     }
+    t->unique = again == 0;
     if (again > 0) {
         cw_vocab_notice(t, "%d token strings occur more than once: the lowest id of each is used",
                         again);
@@ -98,7 +99,9 @@ static int load_types(struct cw_tokenizer *t, const struct cw_gguf *g, struct cw
     int rc = cw_gguf_i32s(g, "tokenizer.ggml.token_type", &types, &n, err);
     if (rc == CW_ENOENT) {
         memset(t->type, TOKEN_NORMAL, (size_t)t->n);
-        cw_vocab_notice(t, "tokenizer.ggml.token_type is missing: every token is taken as text");
+        t->untyped = true;
+        cw_vocab_notice(t, "tokenizer.ggml.token_type is missing: every token that the file does "
+                           "not name as a special one is taken as text");
         return CW_OK;
     }
     if (rc != CW_OK) {
@@ -155,9 +158,10 @@ static int load_scores(struct cw_tokenizer *t, const struct cw_gguf *g, struct c
 
 /* --- special ids --- */
 
-/* An id from the file, or -1: absent, or out of range (which is noted). Never a built-in one. */
-static int load_id(struct cw_tokenizer *t, const struct cw_gguf *g, const char *key, int32_t *out,
-                   struct cw_err *err) {
+/* An id from the file, or -1: absent, or out of range (which is noted). Never a built-in one. In a
+ * file without types this is all that is known of it: `type` is what it is then. */
+static int load_id(struct cw_tokenizer *t, const struct cw_gguf *g, const char *key,
+                   enum token_type type, int32_t *out, struct cw_err *err) {
     uint32_t id = 0;
     *out = -1;
     int rc = cw_gguf_u32(g, key, &id, err);
@@ -171,6 +175,7 @@ static int load_id(struct cw_tokenizer *t, const struct cw_gguf *g, const char *
         }
     } else if (rc == CW_OK) {
         *out = (int32_t)id;
+        t->type[id] = t->untyped ? (uint8_t)type : t->type[id];
     }
     return rc;
 }
@@ -199,7 +204,6 @@ static const char *const end_markers[] = {
     "<|endoftext|>",
     "<|end_of_text|>",
     "<|END_OF_TURN_TOKEN|>",
-    "<|end_of_role|>",
     ("<\xef\xbd\x9c"
      "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
     "<end_of_utterance>",
@@ -265,7 +269,7 @@ static int load_end_markers(struct cw_tokenizer *t, const struct cw_gguf *g, str
     add_eog(t, t->eos);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         int32_t id;
-        if ((rc = load_id(t, g, keys[i], &id, err)) != CW_OK) {
+        if ((rc = load_id(t, g, keys[i], TOKEN_CONTROL, &id, err)) != CW_OK) {
             return rc;
         }
         add_eog(t, id);
@@ -306,7 +310,12 @@ static void load_bytes(struct cw_tokenizer *t) {
         char s[8];
         if (t->kind == KIND_BYTE_BPE) {
             int n = cw_utf8_encode(cw_byte_to_char((uint8_t)b), s);
-            t->byte_id[b] = cw_vocab_find_text(t, s, (size_t)n);
+            int32_t id = cw_vocab_find(t, s, (size_t)n);
+            bool usable = id >= 0 && (cw_type_is_text(t->type[id]) || t->type[id] == TOKEN_BYTE);
+            if (usable) {
+                t->type[id] = TOKEN_NORMAL; /* here a byte merges like any other token */
+            }
+            t->byte_id[b] = usable ? id : -1;
             continue;
         }
         int n = snprintf(s, sizeof s, "<0x%02X>", (unsigned)b);
@@ -350,9 +359,10 @@ static int load_special_ids(struct cw_tokenizer *t, const struct cw_gguf *g, str
     int rc;
     t->add_bos = t->kind == KIND_SPM || (t->pre != NULL && (t->pre->flags & PRE_ADD_BOS) != 0);
     t->add_space_prefix = t->kind == KIND_SPM;
-    if ((rc = load_id(t, g, "tokenizer.ggml.bos_token_id", &t->bos, err)) != CW_OK ||
-        (rc = load_id(t, g, "tokenizer.ggml.eos_token_id", &t->eos, err)) != CW_OK ||
-        (rc = load_id(t, g, "tokenizer.ggml.unknown_token_id", &t->unk, err)) != CW_OK ||
+    if ((rc = load_id(t, g, "tokenizer.ggml.bos_token_id", TOKEN_CONTROL, &t->bos, err)) != CW_OK ||
+        (rc = load_id(t, g, "tokenizer.ggml.eos_token_id", TOKEN_CONTROL, &t->eos, err)) != CW_OK ||
+        (rc = load_id(t, g, "tokenizer.ggml.unknown_token_id", TOKEN_UNKNOWN, &t->unk, err)) !=
+            CW_OK ||
         (rc = load_bool(g, "tokenizer.ggml.add_bos_token", &t->add_bos, err)) != CW_OK ||
         (rc = load_bool(g, "tokenizer.ggml.add_eos_token", &t->add_eos, err)) != CW_OK) {
         return rc;
