@@ -12,6 +12,7 @@
  */
 #include "app/app.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "app/app_impl.h"
 #include "app/commands.h"
@@ -547,6 +549,57 @@ static void on_sent(struct app *a) {
     free(text);
 }
 
+/* The file's text without the newline that editors put at the end. */
+static char *read_draft(const char *path) {
+    struct cw_buf text = {0};
+    char bytes[4096];
+    size_t n;
+    FILE *f = fopen(path, "re");
+    while (f != NULL && (n = fread(bytes, 1, sizeof bytes, f)) > 0) {
+        cw_buf_add(&text, bytes, n);
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    text.len -= text.len > 0 && text.data[text.len - 1] == '\n';
+    cw_buf_putc(&text, '\0');
+    return cw_buf_take(&text);
+}
+
+/* Write the message in an editor. Sending it stays the person's business. */
+static void edit_draft(struct app *a) {
+    const char *tmp = getenv("TMPDIR");
+    const char *editor = getenv("VISUAL");
+    editor = editor && editor[0] ? editor : getenv("EDITOR");
+    editor = editor && editor[0] ? editor : "vi";
+    struct cw_buf path = {0}, command = {0};
+    cw_buf_printf(&path, "%s/chinwag-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+    cw_buf_printf(&command, "%s \"$1\"", editor); /* may hold arguments, as in a shell */
+    size_t n;
+    const char *text = ui_input_text(&n);
+    int fd = mkostemp(path.data, O_CLOEXEC); /* mode 0600 */
+    bool written = fd >= 0 && write(fd, text, n) == (ssize_t)n;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (!written) {
+        app_hint(a, true, "the message cannot be written to %s", path.data);
+    } else if (ui_term_run(command.data, path.data) != 0) {
+        app_hint(a, true, "the editor failed, the message is as it was: %s", editor);
+    } else {
+        char *draft = read_draft(path.data);
+        ui_input_clear();
+        ui_input_paste(draft, strlen(draft));
+        free(draft);
+    }
+    if (fd >= 0) {
+        unlink(path.data);
+    }
+    cw_buf_free(&path);
+    cw_buf_free(&command);
+    a->dirty = true;
+}
+
 static void overlay_key(struct app *a, const struct ui_key *key) {
     int page = a->screen.rows > 6 ? a->screen.rows - 6 : 1;
     switch (key->code) {
@@ -639,6 +692,9 @@ static bool act(struct app *a, enum ui_action action, const struct ui_key *key) 
         return true;
     case UI_ACT_NEWLINE:
         ui_input_newline();
+        return true;
+    case UI_ACT_EDITOR:
+        edit_draft(a);
         return true;
     case UI_ACT_STOP:
         if (ui_input_wants_esc()) {

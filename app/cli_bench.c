@@ -48,7 +48,7 @@ static int by_value(const void *pa, const void *pb) {
 /* Sorts v. */
 static double median(double *v, size_t n) {
     if (n == 0) {
-        return NAN;
+        return nan("");
     }
     qsort(v, n, sizeof *v, by_value);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
@@ -107,7 +107,7 @@ static int bench_depths(struct bench *b, struct json_object *rows, struct cw_err
         /* A few tokens first: packing, page faults and threads are no part of the speed. */
         int rc = go_to_depth(b->e.session, b->ids, depth + 8, err);
         for (; n < (size_t)b->n_runs && rc == CW_OK; n++) {
-            prefill[n] = decode[n] = NAN;
+            prefill[n] = decode[n] = nan("");
             if (b->n_prefill > 0) {
                 rc = time_prefill(b, b->e.session, depth, &prefill[n], err);
             }
@@ -415,7 +415,7 @@ static int bench_naive(struct bench *b, struct json_object *rows, struct cw_err 
 
 static double number(struct json_object *row, const char *key) {
     struct json_object *v = NULL;
-    return json_object_object_get_ex(row, key, &v) && v ? json_object_get_double(v) : (double)NAN;
+    return json_object_object_get_ex(row, key, &v) && v ? json_object_get_double(v) : nan("");
 }
 
 static void put_figure(struct json_object *out, const char *key, const char *label,

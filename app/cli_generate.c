@@ -196,11 +196,10 @@ static int run(struct cli *c) {
         status = cli_usage(c, "--tokens: there must be one at least");
     }
     if (status == CLI_OK) {
-        int rc = app_engine_open(&e, &c->settings, &c->paths,
-                                 APP_ENGINE_TOKENIZER | APP_ENGINE_SESSION, &err);
-        if (rc != CW_OK) {
+        if (app_engine_open(&e, &c->settings, &c->paths, APP_ENGINE_TOKENIZER | APP_ENGINE_SESSION,
+                            &err) != CW_OK) {
             status = cli_failed("", &err);
-        } else if ((rc = generate(c, &e, &r, &prompt, &err)) != CW_OK) {
+        } else if (generate(c, &e, &r, &prompt, &err) != CW_OK) {
             status = cli_failed("generate", &err);
         } else {
             status = cli_finish();

@@ -21,7 +21,7 @@ struct score {
 
 /* -ln softmax(logits)[id] */
 static double surprise(const float *logits, int32_t n, int32_t id) {
-    double top = -INFINITY;
+    double top = -HUGE_VAL;
     double sum = 0;
     for (int32_t i = 0; i < n; i++) {
         top = fmax(top, (double)logits[i]);

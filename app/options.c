@@ -256,7 +256,7 @@ static int bias_add(struct cw_sampling *s, const struct app_option *o, char *tex
         goto bad;
     }
     if (strcmp(sign + 1, "inf") == 0) {
-        bias = INFINITY;
+        bias = HUGE_VAL;
     } else if (sign[1] == '+' || sign[1] == '-' || !app_parse_double(sign + 1, &bias)) {
         goto bad;
     }

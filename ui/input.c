@@ -39,6 +39,7 @@ static struct {
     char queue[64];
     size_t queued, taken;
     bool open;
+    bool edit;      /* the text is to go to an editor */
     FILE *history;  /* opened to append, NULL: not kept */
     char *line;     /* what the handler was given */
     char **matches; /* to choose from */
@@ -224,6 +225,14 @@ static int vi_rubout(int count, int key) {
     return take_away(step((size_t)rl_point, -count), (size_t)rl_point, true);
 }
 
+/* By the name it has in bash, so that it can be bound in ~/.inputrc. */
+static int edit(int count, int key) {
+    (void)count;
+    (void)key;
+    in.edit = true;
+    return 0;
+}
+
 static void replace_functions(Keymap map, int depth) {
     static const struct {
         rl_command_func_t *theirs, *ours;
@@ -389,11 +398,14 @@ int ui_input_open(const struct ui_input_options *opt, struct cw_err *err) {
     stifle_history(MAX_HISTORY);
     int code = open_history(err);
 
+    rl_add_defun("edit-and-execute-command", edit, -1); /* before ~/.inputrc, which may name it */
     rl_initialize();
     rl_variable_bind("enable-bracketed-paste", "off"); /* pastes are taken out before */
     bind_keys(rl_get_keymap_by_name("emacs-standard"), false);
     bind_keys(rl_get_keymap_by_name("vi-insert"), false);
     bind_keys(rl_get_keymap_by_name("vi-move"), true);
+    rl_bind_keyseq_if_unbound_in_map("\\C-x\\C-e", edit, rl_get_keymap_by_name("emacs-standard"));
+    rl_bind_keyseq_if_unbound_in_map("v", edit, rl_get_keymap_by_name("vi-move"));
     replace_functions(rl_get_keymap_by_name("emacs-standard"), 0);
     replace_functions(rl_get_keymap_by_name("vi-insert"), 0);
     replace_functions(rl_get_keymap_by_name("vi-move"), 0);
@@ -532,6 +544,10 @@ enum ui_input_result ui_input_key(const struct ui_key *key) {
         return finish_line();
     }
     snap(before);
+    if (in.edit) {
+        in.edit = false;
+        return UI_INPUT_EDIT;
+    }
     return UI_INPUT_NONE;
 }
 

@@ -34,6 +34,7 @@ struct ui_input_options {
 enum ui_input_result {
     UI_INPUT_NONE,
     UI_INPUT_SEND, /* a message is complete: ui_input_take */
+    UI_INPUT_EDIT, /* readline's edit-and-execute-command: the text wants an editor */
 };
 
 /* Set readline up, read ~/.inputrc and the history. CW_EIO when the history cannot be kept: the

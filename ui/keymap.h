@@ -22,6 +22,7 @@ enum ui_action {
     UI_ACT_TO_START,
     UI_ACT_TO_END,
     UI_ACT_NEWLINE,
+    UI_ACT_EDITOR,
     UI_ACT_STOP,      /* Esc: the reply, where readline has no use for the key */
     UI_ACT_INTERRUPT, /* Ctrl+C: the reply, else the line */
     UI_ACT_LEAVE,     /* Ctrl+D: on an empty line only */

@@ -20,12 +20,14 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
@@ -547,4 +549,26 @@ void ui_term_suspend(void) {
     signal(SIGTSTP, SIG_DFL);
     raise(SIGTSTP); /* to this thread, so it has happened when raise returns */
     ui_term_continue();
+}
+
+int ui_term_run(const char *command, const char *arg) {
+    const char *const argv[] = {"sh", "-c", command, "sh", arg, NULL};
+    pid_t pid;
+    int status = -1;
+    leave_screen();
+    if (posix_spawnp(&pid, "sh", NULL, NULL, (char *const *)argv, environ) == 0) {
+        while (waitpid(pid, &status, WUNTRACED) != pid || WIFSTOPPED(status)) {
+            if (WIFSTOPPED(status)) { /* stopped by its user: so are we, for the shell to see */
+                signal(SIGTSTP, SIG_DFL);
+                raise(SIGTSTP);
+                install(SIGTSTP, on_flag, SA_RESTART, NULL);
+                kill(pid, SIGCONT);
+            }
+            status = 0;
+        }
+    }
+    ui_term_continue();
+    /* what the keys of the other program did to the whole job was not meant for us */
+    atomic_fetch_and(&flags, (unsigned)~(UI_SIGNAL_INT | UI_SIGNAL_STOP));
+    return status;
 }

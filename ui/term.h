@@ -55,6 +55,9 @@ void ui_term_blit(const struct ui_screen *s);
 /* Give the terminal back, stop, and take it again when continued. */
 void ui_term_suspend(void);
 void ui_term_continue(void); /* for UI_SIGNAL_CONT */
+/* Give the terminal to `sh -c COMMAND sh ARG`, wait for its end, and take it back. Returns the
+ * status of waitpid, or -1 when it could not be started. */
+int ui_term_run(const char *command, const char *arg);
 /* End the process by this signal, as the shell expects. Call after ui_term_close. */
 void ui_term_raise(unsigned flag);
 

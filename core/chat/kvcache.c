@@ -43,7 +43,8 @@ uint64_t cw_kvcache_bytes(const struct cw_model *m, uint32_t n_ctx, enum cw_kv_t
 
 /* How many cells fit in three quarters of what the weights leave of the memory. */
 static uint32_t cells_in_memory(const struct cw_model *m, enum cw_kv_type kind) {
-    uint64_t weights = m->info.weight_bytes, room = cw_memory_read().available;
+    /* Once in the page cache, once as the kernels lay them out. */
+    uint64_t weights = 2 * m->info.weight_bytes, room = cw_memory_read().available;
     uint64_t step = cw_kvcache_bytes(m, CELLS_STEP, kind);
     if (room == UINT64_MAX || step == 0) {
         return UINT32_MAX;

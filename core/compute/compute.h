@@ -51,10 +51,12 @@ struct cw_weight {
  */
 void cw_weight_init(struct cw_weight *w, const struct cw_tensor *t, int64_t first, int32_t rows);
 
-/* Lay out a copy for this compute's kernels where that pays; releases nothing of the file. May be
- * called at any time before the weight's first product, from the evaluating thread. */
+/* Announce w as one to lay out anew for this compute's kernels where that pays; the copy is made
+ * later, in passing, by a product. w->data must be a view of a file mapping: once copied, its pages
+ * are dropped from memory, and come back from the file when touched. From the evaluating thread,
+ * before any product. */
 void cw_weight_pack(struct cw_compute *c, struct cw_weight *w);
-void cw_weight_free(struct cw_weight *w); /* the packed copy */
+void cw_weight_free(struct cw_weight *w); /* what cw_weight_pack added */
 
 /* Row `row` of w as f32, exact dequantisation: for token embeddings. y [cols]. */
 void cw_weight_row(const struct cw_weight *w, int64_t row, float *y);

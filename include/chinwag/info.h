@@ -54,6 +54,8 @@ struct cw_info {
 struct cw_info *cw_info_create(const struct cw_gguf *g); /* never NULL */
 void cw_info_destroy(struct cw_info *info);              /* NULL is fine */
 
+/* Not counted: copies of weights that kernels lay out for themselves while running, at most as much
+ * as the weights again. */
 struct cw_info_memory {
     uint64_t weights; /* of the file, shared with the page cache */
     uint64_t kv;      /* reserved; pages cost when used */

@@ -60,7 +60,11 @@ static void become(const struct driver *d, const char *const *args, int in, int 
     } else {
         dup2(in, 0);
     }
-    dup2(out, 1);
+    if (d->no_stdout) {
+        close(1);
+    } else {
+        dup2(out, 1);
+    }
     dup2(err, 2);
     for (int fd = 3; fd < 256; fd++) {
         close(fd);

@@ -16,6 +16,7 @@
 struct driver {
     const char *const *env; /* "NAME=VALUE" or "NAME" (unset), NULL-terminated; may be NULL */
     bool no_stdin;          /* start it with standard input closed */
+    bool no_stdout;         /* the same with standard output */
     bool pty;               /* standard output and error are a terminal */
     const char *out_path;   /* standard output goes to this file instead */
 
@@ -24,7 +25,7 @@ struct driver {
     struct cw_buf out_text;
     struct cw_buf err_text; /* standard error, after driver_finish without the notes: */
     struct cw_buf notes;    /* its lines "chinwag: note: ..." */
-    int status; /* exit status, or 128 + signal; after driver_wait */
+    int status;             /* exit status, or 128 + signal; after driver_wait */
 };
 
 /* A directory of this test process, removed with it, and a path in it (as tmp_path). */

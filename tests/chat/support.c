@@ -71,9 +71,6 @@ static void record(struct client *c, const struct cw_event *ev) {
     case CW_EV_DONE:
         c->done = *ev;
         break;
-    case CW_EV_FAILED:
-        ck_abort_msg("loading failed: %.*s", (int)ev->n_text, ev->text);
-        break;
     default:
         break;
     }
@@ -95,6 +92,8 @@ struct cw_event client_until(struct client *c, enum cw_event_kind kind) {
     struct cw_event ev;
     do {
         ev = client_next(c);
+        ck_assert_msg(ev.kind != CW_EV_FAILED || kind == CW_EV_FAILED, "loading failed: %.*s",
+                      (int)ev.n_text, ev.text);
     } while (ev.kind != kind);
     return ev;
 }

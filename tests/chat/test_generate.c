@@ -182,29 +182,14 @@ END_TEST
 
 START_TEST(characters) {
     /* A duck and an e with circumflex, cut in their middle; then bytes that are no characters. */
-    const char *pieces[] = {"p\xc3",
-                            "\xaa"
-                            "che",
-                            " \xf0\x9f",
-                            "\xa6",
-                            "\x86",
-                            "."};
-    reply(pieces, N(pieces), NULL, -1,
-          "p\xc3\xaa"
-          "che \xf0\x9f\xa6\x86.",
-          "p|\xc3\xaa"
-          "che| ||\xf0\x9f\xa6\x86|.||",
-          CW_STOP_EOG);
+    const char *pieces[] = {"p\xc3", "\252che", " \xf0\x9f", "\xa6", "\x86", "."};
+    reply(pieces, N(pieces), NULL, -1, "p\xc3\252che \xf0\x9f\xa6\x86.",
+          "p|\xc3\252che| ||\xf0\x9f\xa6\x86|.||", CW_STOP_EOG);
     const char *wrong[] = {"a\xff", "\xc0", "\x80z", "\xe4\xbd"};
     reply(wrong, N(wrong), NULL, -1, "a\xff\xc0\x80z\xe4\xbd", "a\xff|\xc0|\x80z||\xe4\xbd|",
           CW_STOP_EOG);
     /* Cut off by the limit, the character begun is not shown. */
-    reply(pieces, N(pieces), NULL, 3,
-          "p\xc3\xaa"
-          "che ",
-          "p|\xc3\xaa"
-          "che| |",
-          CW_STOP_LENGTH);
+    reply(pieces, N(pieces), NULL, 3, "p\xc3\252che ", "p|\xc3\252che| |", CW_STOP_LENGTH);
 }
 END_TEST
 

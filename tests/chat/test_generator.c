@@ -106,7 +106,7 @@ START_TEST(loading_fails) {
     const char *paths[] = {path, "/nowhere/at/all.gguf"};
     for (size_t i = 0; i < N(paths); i++) {
         struct cw_generator_options opt = client_options(paths[i]);
-        struct cw_event ev = {0};
+        struct cw_event ev;
         struct cw_message m = user("hello");
         struct cw_request req = chat(&m, 1, 4);
         uint32_t number;
@@ -116,9 +116,7 @@ START_TEST(loading_fails) {
         if (i == 1) { /* handed over before anyone knows */
             ck_assert_int_eq(cw_generator_start(c.g, &req, &number, NULL), CW_OK);
         }
-        while (!cw_ring_pop(c.ring, &ev) || ev.kind == CW_EV_LOADING) {
-        }
-        ck_assert_int_eq(ev.kind, CW_EV_FAILED);
+        ev = client_until(&c, CW_EV_FAILED);
         ck_assert_ptr_nonnull(memmem(ev.text, ev.n_text, paths[i], strlen(paths[i])));
         ck_assert_ptr_null(cw_generator_info(c.g));
         ck_assert_ptr_null(cw_generator_tokenizer(c.g));
@@ -167,8 +165,6 @@ START_TEST(a_reply) {
     for (int i = 0; i < 3; i++) {
         uint32_t number = client_start(&c, &req);
         ck_assert_uint_eq(number, (uint32_t)i + 1);
-        struct cw_err err;
-        ck_assert_int_eq(cw_generator_start(c.g, &req, NULL, &err), CW_EBUSY);
         struct cw_event ev = client_next(&c);
         ck_assert_int_eq(ev.kind, CW_EV_PROMPT);
         ck_assert_uint_eq(ev.u.prompt.retokenised_from, SIZE_MAX);
@@ -185,6 +181,27 @@ START_TEST(a_reply) {
         ck_assert_uint_eq(ev.figures.n_evaluated + ev.figures.n_reused, ev.figures.n_prompt);
         ck_assert(ev.figures.ttft_s > 0);
     }
+    client_close(&c);
+}
+END_TEST
+
+START_TEST(one_at_a_time) {
+    struct client c;
+    struct cw_message m = user("go");
+    struct cw_request req = chat(&m, 1, -1);
+    struct cw_err err;
+    open_endless(&c, 4); /* it waits for its reader, so it is still at it */
+    client_start(&c, &req);
+    ck_assert(cw_generator_busy(c.g));
+    ck_assert_int_eq(cw_generator_start(c.g, &req, NULL, &err), CW_EBUSY);
+    client_until(&c, CW_EV_TOKEN);
+    ck_assert_int_eq(cw_generator_start(c.g, &req, NULL, &err), CW_EBUSY);
+    cw_generator_cancel(c.g);
+    client_until(&c, CW_EV_DONE);
+    ck_assert(!cw_generator_busy(c.g));
+    req.max_tokens = 2;
+    client_run(&c, &req);
+    ck_assert_uint_eq(c.ids.n, 2);
     client_close(&c);
 }
 END_TEST
@@ -394,6 +411,7 @@ START_TEST(cancel_while_loading) {
         struct cw_message m = user("hello");
         struct cw_request req = chat(&m, 1, 4);
         cw_sampling_default(&s);
+        opt.ring_slots = 1; /* loading goes on only as fast as it is read about */
         ck_assert_int_eq(cw_generator_create(&c.g, &opt, &s, NULL), CW_OK);
         c.ring = cw_generator_ring(c.g);
         client_start(&c, &req);
@@ -415,6 +433,7 @@ START_TEST(cancel_in_every_phase) {
     struct cw_buf text = {0};
     struct cw_generator_options opt = client_options(tiny_model("tiny-mixed-Q4_K_M.gguf"));
     opt.session = (struct cw_session_options){.n_ctx = 4096, .chunk = 32};
+    opt.ring_slots = 8; /* it cannot run ahead of who reads */
     client_open(&c, &opt);
     for (int i = 0; i < 3000; i++) {
         cw_buf_putc(&text, (char)('!' + i * 7 % 90));
@@ -512,30 +531,27 @@ START_TEST(leaving_in_every_state) {
     markov_free(&k);
     cw_sampling_default(&s);
     for (int state = 0; state < 8; state++) {
+        struct client c = {0};
         struct cw_generator_options opt = client_options(state == 6 ? "/nowhere.gguf" : path);
-        struct cw_generator *g;
-        struct cw_event ev = {0};
         opt.ring_slots = state == 3 ? 1 : 0; /* full already while loading */
-        ck_assert_int_eq(cw_generator_create(&g, &opt, &s, NULL), CW_OK);
-        struct cw_ring *ring = cw_generator_ring(g);
-        if (state == 1 || state == 3) {
-            ck_assert_int_eq(cw_generator_start(g, &req, NULL, NULL), CW_OK);
+        ck_assert_int_eq(cw_generator_create(&c.g, &opt, &s, NULL), CW_OK);
+        c.ring = cw_generator_ring(c.g);
+        if (state == 1 || state == 3 || state == 5 || state == 7) {
+            client_start(&c, &req);
         }
-        if (state == 2 || state >= 4) {
-            const enum cw_event_kind last = state == 6   ? CW_EV_FAILED
-                                            : state == 5 ? CW_EV_TOKEN
-                                            : state == 7 ? CW_EV_PROMPT
-                                                         : CW_EV_READY;
-            if (state == 5 || state == 7) {
-                ck_assert_int_eq(cw_generator_start(g, &req, NULL, NULL), CW_OK);
-            }
-            while (!cw_ring_pop(ring, &ev) || ev.kind != last) {
-            }
+        if (state == 2 || state == 4) {
+            client_until(&c, CW_EV_READY);
+        } else if (state == 5) {
+            client_until(&c, CW_EV_TOKEN);
+        } else if (state == 6) {
+            client_until(&c, CW_EV_FAILED);
+        } else if (state == 7) {
+            client_until(&c, CW_EV_PROMPT);
         }
         if (state == 4) { /* a question nobody waits for */
-            cw_generator_count(g, "abc", 3, 1);
+            cw_generator_count(c.g, "abc", 3, 1);
         }
-        cw_generator_destroy(g);
+        client_close(&c);
     }
 }
 END_TEST
@@ -1066,8 +1082,8 @@ int main(void) {
     } cases[] = {
         {"loading", {loading, loading_fails, defaults_of_the_file}},
         {"replies",
-         {a_reply, stop_strings_and_limits, long_pieces_come_in_parts, bytes_that_are_no_text,
-          thinking, counting, a_slow_reader}},
+         {a_reply, one_at_a_time, stop_strings_and_limits, long_pieces_come_in_parts,
+          bytes_that_are_no_text, thinking, counting, a_slow_reader}},
         {"cancelling",
          {cancel_while_loading, cancel_in_every_phase, cancel_in_a_character,
           cancel_from_another_thread, leaving_in_every_state}},

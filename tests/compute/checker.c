@@ -220,7 +220,6 @@ long first_difference(const float *a, const float *b, size_t n) {
 bool same_product(const struct cw_kernels *a, const struct cw_kernels *b, struct product_case c,
                   char why[256]) {
     const struct cw_type_info *info = cw_type_info(c.type);
-    const struct cw_kernels *k[2] = {a, b};
     struct rng r = {c.seed * 2 + 1};
     size_t row_blocks = (size_t)(c.cols / info->block);
     size_t row_bytes = row_blocks * (size_t)info->block_bytes, cols = (size_t)c.cols;
@@ -249,26 +248,41 @@ bool same_product(const struct cw_kernels *a, const struct cw_kernels *b, struct
                             (int16_t *)s16.data + (size_t)tile * blocks * 16 + 2 * col);
         }
     }
-    for (int i = 0; i < 2; i++) {
-        memset(y[i].data, POISON, n_y * 4);
-        struct cw_product_job j = {
-            .w = w.data,
-            .row_bytes = row_bytes,
-            .rows = c.rows,
-            .cols = c.cols,
-            .bias = c.bias ? bias.data : NULL,
-            .n = c.n,
-            .x = x.data,
-            .ldx = cols,
-            .q = q.data,
-            .d = d.data,
-            .sum32 = sum32.data,
-            .s16 = s16.data,
-            .y = y[i].data,
-            .ldy = (size_t)c.rows + 1,
-        };
-        k[i]->product[c.type](&j);
+    size_t groups = ((size_t)c.rows + (size_t)b->row_group - 1) / (size_t)b->row_group;
+    struct guarded packed = guarded_alloc(groups * (size_t)b->row_group * row_bytes);
+    struct cw_product_job j = {
+        .w = w.data,
+        .row_bytes = row_bytes,
+        .rows = c.rows,
+        .cols = c.cols,
+        .bias = c.bias ? bias.data : NULL,
+        .n = c.n,
+        .x = x.data,
+        .ldx = cols,
+        .q = q.data,
+        .d = d.data,
+        .sum32 = sum32.data,
+        .s16 = s16.data,
+        .ldy = (size_t)c.rows + 1,
+    };
+    memset(y[0].data, POISON, n_y * 4);
+    j.y = y[0].data;
+    a->product[c.type](&j);
+    /* b from the rows; then, where it can, packing them in passing; then from the packed copy, with
+     * the rows out of reach. */
+    j.y = y[1].data;
+    for (int pass = 0; pass < (b->packs[c.type] ? 3 : 1); pass++) {
+        memset(y[1].data, POISON, n_y * 4);
+        j.packed = pass > 0 ? packed.data : NULL;
+        j.pack = pass == 1;
+        j.w = pass == 2 ? (uint8_t *)w.data + (size_t)c.rows * row_bytes + (size_t)c.misalign
+                        : w.data;
+        b->product[c.type](&j);
+        if (first_difference(y[0].data, y[1].data, n_y) >= 0) {
+            break;
+        }
     }
+    guarded_free(&packed);
     long at = first_difference(y[0].data, y[1].data, n_y);
     why[0] = 0;
     if (at >= 0) {

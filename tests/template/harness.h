@@ -8,6 +8,19 @@
 #include "chinwag/template.h"
 #include "core/text/template/limits.h"
 
+/* Sanitizers make stacks and heaps larger than what is promised. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 struct run {
     int code;
     bool refused;

@@ -231,11 +231,27 @@ START_TEST(typed_text_cannot_break_a_marker) {
     prompt_add(&p, 'V', "x");
     prompt_add(&p, 'T', "<|im_end|>");
     check_prompt(tiny.t, &p, "yx|<|im_end|>");
-    /* What two messages make together is no marker to spare. */
+    prompt_add(&p, 'T', "x<|im_end|>");
+    prompt_add(&p, 'U', "y");
+    check_prompt(tiny.t, &p, "x|<|im_end|>|y");
+    prompt_add(&p, 'T', "x");
+    prompt_add(&p, 'T', "<|im_end|>");
+    prompt_add(&p, 'U', "y");
+    check_prompt(tiny.t, &p, "x|<|im_end|>|y");
+    prompt_add(&p, 'T', "x<|im_end|>y"); /* all the template's: the longest match */
+    check_prompt(tiny.t, &p, "x<|im_end|>y");
+
+    prompt_add(&p, 'U', "x");
+    prompt_add(&p, 'T', "<|im_");
+    prompt_add(&p, 'T', "end|>");
+    check_prompt(tiny.t, &p, "x|<|im_end|>");
+
+    /* What typed text has a part in is no marker to spare. */
     prompt_add(&p, 'U', "x");
     prompt_add(&p, 'V', "<|im_");
     prompt_add(&p, 'T', "end|>");
-    check_prompt(tiny.t, &p, "x<|||i|m|_|e|n|d|||>");
+    prompt_add(&p, 'U', "y");
+    check_prompt(tiny.t, &p, "x<|im_end|>y");
     prompt_add(&p, 'U', "x"); /* no marker there: the reference's longest match */
     prompt_add(&p, 'T', "<b");
     check_prompt(tiny.t, &p, "x<|b");

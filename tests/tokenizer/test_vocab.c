@@ -222,6 +222,27 @@ START_TEST(special_ids_out_of_range_are_left_out) {
 }
 END_TEST
 
+/* Many strings of the same first eight bytes, which is what the table compares first. */
+START_TEST(strings_that_begin_alike) {
+    enum { N = 3000 };
+    struct tiny_vocab v;
+    char s[32];
+    tiny_vocab_init(&v, "gpt2", "gpt-2");
+    for (int i = 0; i < N; i++) {
+        snprintf(s, sizeof s, "abcdefgh%d.", i);
+        ck_assert_int_eq(tiny_vocab_add(&v, s, NORMAL, 0), i);
+    }
+    struct tiny tiny = tiny_open(&v);
+    for (int i = 0; i < 2 * N; i++) {
+        int n = snprintf(s, sizeof s, "abcdefgh%d.", i);
+        ck_assert_int_eq(cw_tokenizer_find(tiny.t, s, (size_t)n), i < N ? i : -1);
+        n = snprintf(s, sizeof s, "abcdefgh%d", i);
+        ck_assert_int_eq(cw_tokenizer_find(tiny.t, s, (size_t)n), -1);
+    }
+    tiny_close(&tiny);
+}
+END_TEST
+
 START_TEST(odd_token_strings_do_no_harm) {
     struct tiny_vocab v;
     struct cw_ids ids = {0};
@@ -335,6 +356,7 @@ int main(void) {
     tcase_add_test(tcase, types_may_be_missing);
     tcase_add_test(tcase, types_of_other_widths);
     tcase_add_test(tcase, special_ids_out_of_range_are_left_out);
+    tcase_add_test(tcase, strings_that_begin_alike);
     tcase_add_test(tcase, odd_token_strings_do_no_harm);
     tcase_add_test(tcase, merges_into_strings_that_occur_twice);
     tcase_add_test(tcase, bytes_marked_as_bytes);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "tests/ui/tui.h"
@@ -506,6 +507,56 @@ START_TEST(load_fails) {
 }
 END_TEST
 
+/* The draft goes to an editor and comes back, with its keys back in readline's hands. */
+START_TEST(draft_in_editor) {
+    static const char *const keys[] = {"\007", "\030\005"}; /* Ctrl+G, Ctrl+X Ctrl+E */
+    char editor[128];
+    tui_model_text(&t, "fine");
+    snprintf(editor, sizeof editor, "VISUAL=%s/edit --flag", t.dir);
+    t.more_env[0] = editor;
+    tui_start_idle(&t);
+    char path[128];
+    snprintf(path, sizeof path, "%s/edit", t.dir);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("#!/bin/sh\necho \"editing $1\"\nread answer\n"
+          "printf '%s\\n%s\\n' \"$(cat \"$2\")\" \"$answer\" > \"$2\"\n",
+          f);
+    fclose(f);
+    ck_assert_int_eq(chmod(path, 0755), 0);
+    pty_type(&t.pty, "first");
+    ck_assert(pty_wait_text(&t.pty, " > first"));
+    pty_type(&t.pty, keys[_i]);
+    ck_assert(pty_wait_text(&t.pty, "editing --flag"));
+    ck_assert(!pty_shows(&t.pty, " > first"));
+    pty_type(&t.pty, "second\r");
+    ck_assert(pty_wait_text(&t.pty, " > first"));
+    ck_assert(pty_wait_text(&t.pty, "   second"));
+    ck_assert(!pty_shows(&t.pty, " you")); /* sending is another matter */
+    pty_type(&t.pty, "\r");
+    ck_assert(pty_wait_text(&t.pty, "   fine"));
+    pty_type(&t.pty, "\022fir"); /* in a search Ctrl+G is readline's */
+    ck_assert(pty_wait_text(&t.pty, "reverse-i-search"));
+    pty_type(&t.pty, "\007");
+    ck_assert(pty_wait_no_text(&t.pty, "reverse-i-search"));
+    ck_assert(!pty_shows(&t.pty, "editing"));
+    tui_finish(&t);
+}
+END_TEST
+
+START_TEST(editor_fails) {
+    tui_model_text(&t, "fine");
+    t.more_env[0] = "EDITOR=false";
+    tui_start_idle(&t);
+    pty_type(&t.pty, "kept\007");
+    ck_assert(pty_wait_text(&t.pty, "the editor failed"));
+    ck_assert(pty_shows(&t.pty, " > kept"));
+    pty_type(&t.pty, "\003");
+    ck_assert(pty_wait_no_text(&t.pty, " > kept"));
+    tui_finish(&t);
+}
+END_TEST
+
 START_TEST(draft_is_counted) {
     tui_model_text(&t, "ok");
     tui_start_idle(&t);
@@ -545,6 +596,8 @@ static Suite *suite(void) {
     tcase_add_test(c, template_refuses);
     tcase_add_test(c, base_model);
     tcase_add_test(c, load_fails);
+    tcase_add_loop_test(c, draft_in_editor, 0, 2);
+    tcase_add_test(c, editor_fails);
     tcase_add_test(c, draft_is_counted);
     suite_add_tcase(s, c);
     return s;

@@ -22,7 +22,7 @@
 #define BACKSPACE "\177"
 
 /* For sanitizer builds: readline in vi mode loses a few bytes of its own. */
-const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libreadline";
 }
@@ -280,6 +280,16 @@ START_TEST(emacs_keys_and_undo) {
     size_t n;
     ck_assert_ptr_null(strstr(ui_input_text(&n), "77Q"));
     ck_assert_ptr_null(strchr(ui_input_text(&n), '~'));
+}
+END_TEST
+
+START_TEST(asks_for_the_editor) {
+    press("text");
+    ck_assert_int_eq(press("\030"), UI_INPUT_NONE);
+    ck_assert(ui_input_captive());
+    ck_assert_int_eq(press("\005"), UI_INPUT_EDIT);
+    assert_text("text");
+    ck_assert_int_eq(press("x"), UI_INPUT_NONE);
 }
 END_TEST
 
@@ -550,6 +560,7 @@ static Suite *suite(void) {
     tcase_add_test(t, cursor_by_columns);
     tcase_add_test(t, clusters_are_whole);
     tcase_add_test(t, emacs_keys_and_undo);
+    tcase_add_test(t, asks_for_the_editor);
     tcase_add_test(t, quoted_insert_and_arguments);
     tcase_add_test(t, search_history);
     tcase_add_test(t, search_abandoned);

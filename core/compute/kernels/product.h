@@ -269,7 +269,10 @@ INLINE void product_from(const struct kind k, enum source from, const struct cw_
     int panel_blocks = PANEL_COLS / k.block, n_blocks = j->cols / k.block;
     for (int r = 0; r < j->rows; r += R) {
         int n_rows = j->rows - r < R ? j->rows - r : R;
-        struct rows rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
+        struct rows rows;
+        if (from != FROM_PACKED) {
+            rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
+        }
         for (int b0 = 0; b0 < n_blocks; b0 += panel_blocks) {
             int nb = n_blocks - b0 < panel_blocks ? n_blocks - b0 : panel_blocks;
             struct ahead ahead = ahead_of(k, j, r, b0, nb, panel_blocks);

@@ -33,48 +33,55 @@ static const struct cw_jval *keyword(const struct cw_jargs *args, const char *na
     return NULL;
 }
 
+/* The next of the parameters that *p lists; false at the end. */
+static bool next_parameter(const char **p, const char **name, size_t *len, bool *optional) {
+    *name = *p;
+    *len = strcspn(*p, " ");
+    if (*len == 0) {
+        return false;
+    }
+    *p += *len;
+    *p += **p == ' ';
+    *optional = (*name)[*len - 1] == '?';
+    *len -= *optional;
+    return true;
+}
+
 /* Match args to the parameters that b names; those not given stay CW_J_ABSENT. */
 static void bind(struct cw_jrender *r, const char *what, const struct cw_jbuiltin *b,
                  const struct cw_jargs *args, struct cw_jval out[CW_JMAX_PARAMS]) {
-    size_t n = 0, used_kw = 0;
-    for (const char *p = b->params; *p != '\0'; n++) {
-        size_t word = strcspn(p, " ");
-        bool optional = p[word - 1] == '?';
-        size_t len = word - optional;
-        const struct cw_jval *kw = keyword(args, p, len);
+    const char *p = b->params, *name;
+    size_t n = 0, len, used_kw = 0;
+    bool optional;
+    for (; next_parameter(&p, &name, &len, &optional); n++) {
+        const struct cw_jval *kw = keyword(args, name, len);
+        used_kw += kw != NULL;
         out[n] = (struct cw_jval){.kind = CW_J_ABSENT};
-        if (n < args->n_pos) {
+        if (n < args->n_pos && kw != NULL) {
+            cw_jfailr(r, "TypeError: %s '%s' got two values for '%.*s'", what, b->name, (int)len,
+                      name);
+        } else if (n < args->n_pos) {
             out[n] = args->pos[n];
-            if (kw != NULL) {
-                cw_jfailr(r, "TypeError: %s '%s' got two values for '%.*s'", what, b->name,
-                          (int)len, p);
-            }
         } else if (kw != NULL) {
             out[n] = *kw;
-            used_kw++;
         } else if (!optional) {
-            cw_jfailr(r, "TypeError: %s '%s' needs an argument '%.*s'", what, b->name, (int)len, p);
+            cw_jfailr(r, "TypeError: %s '%s' needs an argument '%.*s'", what, b->name, (int)len,
+                      name);
         }
-        p += word;
-        p += *p == ' ';
     }
     if (args->n_pos > n) {
         cw_jfailr(r, "TypeError: %s '%s' takes at most %zu argument(s), got %zu", what, b->name, n,
                   args->n_pos);
     }
     for (size_t i = 0; used_kw < args->n_kw && i < args->n_kw; i++) {
-        const struct cw_jstr *name = args->kw[i].name;
+        const struct cw_jstr *kw = args->kw[i].name;
         bool known = false;
-        for (const char *p = b->params; *p != '\0' && !known;) {
-            size_t word = strcspn(p, " ");
-            size_t len = word - (p[word - 1] == '?');
-            known = name->len == len && memcmp(name->data, p, len) == 0;
-            p += word;
-            p += *p == ' ';
+        for (p = b->params; !known && next_parameter(&p, &name, &len, &optional);) {
+            known = kw->len == len && memcmp(kw->data, name, len) == 0;
         }
         if (!known) {
-            cw_jfailr(r, "TypeError: %s '%s' takes no argument '%.*s'", what, b->name,
-                      (int)name->len, name->data);
+            cw_jfailr(r, "TypeError: %s '%s' takes no argument '%.*s'", what, b->name, (int)kw->len,
+                      kw->data);
         }
     }
 }

@@ -289,17 +289,18 @@ static size_t end_of_template(const struct encoder *e, size_t k, size_t last_spa
     return e->spans[k].end;
 }
 
-/* How many of the `n` bytes at i, which lies in span k, a user-defined token may take: it must not
- * swallow the beginning of a control token that the template writes further on, or typed text
- * could break the marker that ends it. */
+/* How many of the `n` bytes at i, which lies in span k, a user-defined token may take where typed
+ * text has a part in it: it must not swallow the beginning of a control token of the template, or
+ * typed text could break the marker in front of it or behind it. */
 static size_t room_for_user(const struct encoder *e, size_t i, size_t n, size_t k,
                             size_t last_span) {
-    for (size_t next = k + 1; next < last_span && e->spans[next].begin < i + n; next++) {
-        if (e->spans[next].message >= 0 || e->spans[next - 1].message < 0) {
-            continue; /* not where a stretch of template text begins */
+    for (; k < last_span && e->spans[k].begin < i + n; k++) {
+        if (e->spans[k].message >= 0) {
+            continue;
         }
-        size_t end = end_of_template(e, next, last_span);
-        for (size_t j = e->spans[next].begin; j < i + n && j < end; j++) {
+        size_t end = end_of_template(e, k, last_span);
+        size_t j = e->spans[k].begin > i ? e->spans[k].begin : i + 1;
+        for (; j < i + n && j < e->spans[k].end; j++) {
             int32_t id;
             if (cw_special_match(e->t, e->text + j, 0, end - j, &id) > 0) {
                 return j - i;
