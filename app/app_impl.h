@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The chat as its own parts see it: the state of the event loop, and what commands may do with it.
- * Private to app.c, draw.c and commands.c. Main thread.
+ * Private to app.c (the loop), turn.c (requests and replies), keys.c, commands.c and draw.c. Main
+ * thread.
  */
 #ifndef APP_APP_IMPL_H
 #define APP_APP_IMPL_H
@@ -13,6 +14,9 @@
 #include "ui/overlay.h"
 #include "ui/statusbar.h"
 #include "ui/transcript.h"
+
+/* Seconds without a key before the draft's tokens are counted. */
+#define APP_DRAFT_PAUSE_S 0.15
 
 enum app_phase { APP_LOADING, APP_IDLE, APP_RUNNING, APP_NO_MODEL };
 
@@ -39,7 +43,6 @@ struct app {
     /* the running request */
     uint32_t request;
     bool cancelled;
-    size_t kept_bytes;           /* of the reply that were there before (/continue) */
     double prompt_s;             /* when evaluation began */
     uint32_t n_regenerated;      /* replies of this turn thrown away, for their seeds */
     struct cw_sampling at_start; /* settings the reply began with */
@@ -81,7 +84,17 @@ void app_new_chat(struct app *a);
 /* New values in settings->sampling: show them, and hand them to the generator. */
 void app_publish(struct app *a);
 
-/* draw.c */
+/* Give what waits back to the person: nothing will answer it, or not now. */
+void app_empty_queue(struct app *a);
+/* There will be no model. */
+void app_load_failed(struct app *a, const char *why, size_t n);
+/* Take the events that are in the ring; true when there may be more. */
+bool app_drain(struct app *a);
+
+void app_on_key(struct app *a, const struct ui_key *key);
+/* Ctrl+C and SIGINT: what is nearest to being stopped is stopped. */
+void app_interrupt(struct app *a);
+
 void app_draw(struct app *a);
 
 #endif

@@ -231,8 +231,11 @@ static void page_info(struct app *a) {
                 m->n_layers, m->n_embd, m->n_heads, m->n_kv_heads, m->n_vocab);
     line_printf(page, "parameters", "%.1f million, %s, %.1f MB of weights",
                 (double)m->n_params / 1e6, m->quant, (double)m->weight_bytes / 1e6);
-    line_printf(page, "context", "%zu tokens, trained on %u, %.1f kB of cache a token",
-                a->status.n_ctx, m->n_ctx_train, (double)m->kv_bytes_token / 1e3);
+    if (a->status.n_ctx > 0) {
+        line_printf(page, "context", "%zu of %zu tokens used", a->status.ctx_used, a->status.n_ctx);
+    }
+    line_printf(page, "trained on", "%u tokens, %.1f kB of cache each", m->n_ctx_train,
+                (double)m->kv_bytes_token / 1e3);
     line_printf(page, "template", "%s",
                 cw_generator_has_template(a->generator) ? "yes: /show template" : "none");
     line_printf(page, "threads", "%d, %s kernels%s", m->n_threads, cw_isa_name(m->isa),

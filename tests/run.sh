@@ -103,7 +103,8 @@ suites 'ordinary build' "$1" '' 1 ''
 if [ $# -ge 2 ]; then
     selection=$(for d in $sanitized_dirs; do printf 'dir:%s ' "$d"; done
         for n in $option_names; do printf 'name:%s ' "$n"; done)
-    export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1}"
+    # A test that must die of SIGSEGV dies of it, and Check tells of any other.
+    export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1:handle_segv=0}"
     export UBSAN_OPTIONS="${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}"
     suites 'AddressSanitizer and UndefinedBehaviorSanitizer' "$2" "$selection" 5 ''
 fi

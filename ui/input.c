@@ -23,6 +23,7 @@
 #include "ui/wrap.h"
 
 #include "chinwag/mem.h"
+#include "chinwag/utf8.h"
 
 enum {
     MAX_HISTORY = 5000,
@@ -510,10 +511,48 @@ static enum ui_input_result finish_line(void) {
 /* Up and down go through the rows of a text before they go through the history. */
 static bool move_row(const struct ui_key *key);
 
+/* A key that has a byte of its own but came as a longer sequence, as some terminals send Enter of
+ * the keypad, or every key with a modifier. */
+static bool has_plain_bytes(const struct ui_key *key) {
+    bool shift_only = (key->mods & ~(unsigned)UI_SHIFT) == 0;
+    if (key->n_raw < 3 || key->raw[0] != '\033') {
+        return false;
+    }
+    switch (key->code) {
+    case UI_KEY_ENTER:
+    case UI_KEY_BACKSPACE:
+        return shift_only;
+    case UI_KEY_TAB:
+        return key->mods == 0;
+    default:
+        return key->code < UI_KEY_NONE &&
+               (shift_only || (key->mods == UI_CTRL && key->code >= '@' && key->code < 0x7f));
+    }
+}
+
+/* What readline is to read for a key. */
+static size_t key_bytes(const struct ui_key *key, char out[sizeof in.queue]) {
+    if (key->code == 0xfffd && key->n_raw == 1) { /* a byte that is no UTF-8 */
+        return (size_t)cw_utf8_encode(key->code, out);
+    }
+    if (!has_plain_bytes(key)) {
+        memcpy(out, key->raw, key->n_raw);
+        return key->n_raw;
+    }
+    if (key->code < UI_KEY_NONE && !(key->mods & UI_CTRL)) {
+        return (size_t)cw_utf8_encode(key->code, out);
+    }
+    out[0] = key->code == UI_KEY_ENTER       ? '\r'
+             : key->code == UI_KEY_TAB       ? '\t'
+             : key->code == UI_KEY_BACKSPACE ? '\177'
+                                             : (char)(key->code & 0x1f);
+    return 1;
+}
+
 enum ui_input_result ui_input_key(const struct ui_key *key) {
     free_matches();
     bool is_char = key->code < UI_KEY_NONE && (key->mods & (UI_ALT | UI_CTRL)) == 0;
-    bool single = key->n_raw == 1;
+    bool single = key->n_raw == 1 || has_plain_bytes(key);
     if (rl_editing_mode == 0 && key->code < UI_KEY_NONE && key->mods == UI_ALT) {
         is_char = true; /* vi: Esc and a command, typed fast */
     }
@@ -526,13 +565,7 @@ enum ui_input_result ui_input_key(const struct ui_key *key) {
     int before = rl_point;
     bool accepted = false;
     in.taken = 0;
-    in.queued = key->n_raw;
-    if (key->code == 0xfffd && single) {
-        in.queued = 3; /* a byte that is no UTF-8 becomes the replacement character */
-        memcpy(in.queue, "\xef\xbf\xbd", 3);
-    } else {
-        memcpy(in.queue, key->raw, key->n_raw);
-    }
+    in.queued = key_bytes(key, in.queue);
     free(in.line);
     in.line = NULL;
     while (in.taken < in.queued) {

@@ -91,7 +91,12 @@ bool ui_term_locale(void) {
 static void write_all(const char *s, size_t n) {
     while (n > 0) {
         ssize_t done = write(STDOUT_FILENO, s, n);
-        if (done < 0 && errno != EINTR) {
+        if (done < 0 && errno == EAGAIN) { /* someone left the terminal non-blocking */
+            struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+            if (poll(&p, 1, 1000) <= 0) {
+                return;
+            }
+        } else if (done < 0 && errno != EINTR) {
             return;
         }
         s += done > 0 ? done : 0;

@@ -344,10 +344,6 @@ static void serve(struct cw_generator *g, struct cw_job *job) {
     } else if (rc != CW_OK) {
         stop = CW_STOP_ERROR;
         err.code = rc;
-        if (rc == CW_EIO || rc == CW_ENUMERIC) {
-            /* Nothing computed from a damaged file, or leading to no score, is worth keeping. */
-            cw_session_rewind(g->loaded.session, 0);
-        }
         if (rc == CW_EIO && strstr(err.text, g->opt.model_path) == NULL) {
             char why[sizeof err.text];
             memcpy(why, err.text, sizeof why);

@@ -52,6 +52,8 @@ START_TEST(over_several_tokens) {
     expect(late, 1, held, N(held), "pleas", false);
     const char *border[] = {"aab"}, *over[] = {"aa", "a", "a", "b", "c"};
     expect(border, 1, over, N(over), "aa", true);
+    const char *deep[] = {"aabaaac"}, *deeper[] = {"aabaaabaaac"};
+    expect(deep, 1, deeper, 1, "aaba", true);
     const char *inside[] = {"xENDy"};
     const char *two[] = {"END", "xENDy"};
     expect(two, 2, inside, 1, "x", true); /* the first to end counts */
@@ -104,41 +106,46 @@ static size_t first_end(const char *s, const char *const *stops, size_t n, size_
     return 0;
 }
 
+static uint64_t next(void) {
+    static uint64_t state = 11;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state >> 40;
+}
+
+/* Texts of few letters, so that they are full of beginnings; every other stop string is a piece of
+ * the text itself, so that it occurs. */
 START_TEST(any_cut_gives_the_same) {
-    uint64_t state = 11;
-    for (int round = 0; round < 3000; round++) {
+    size_t n_stopped = 0;
+    for (int round = 0; round < 6000; round++) {
         char text[64], stop_text[3][12];
         const char *stops[3];
-        for (int i = 0; i < 3; i++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            size_t len = 1 + (state >> 40) % 10;
-            for (size_t k = 0; k < len; k++) {
-                state = state * 6364136223846793005u + 1442695040888963407u;
-                stop_text[i][k] = (char)('a' + (state >> 45) % 2);
-            }
-            stop_text[i][len] = '\0';
-            stops[i] = stop_text[i];
-        }
-        size_t len = 60, n_stops = 1 + (size_t)round % 3;
+        size_t len = 60, n_stops = 1 + (size_t)round % 3, letters = 2 + (size_t)round % 2;
         for (size_t k = 0; k < len; k++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            text[k] = (char)('a' + ((state >> 45) % 5 == 0 ? 2 : (state >> 50) % 2));
+            text[k] = (char)('a' + next() % letters);
         }
         text[len] = '\0';
+        for (int i = 0; i < 3; i++) {
+            size_t n = 1 + next() % 10, at = next() % (len - n);
+            for (size_t k = 0; k < n; k++) {
+                stop_text[i][k] = round % 2 ? text[at + k] : (char)('a' + next() % 2);
+            }
+            stop_text[i][n] = '\0';
+            stops[i] = stop_text[i];
+        }
         size_t stop_len = 0, end = first_end(text, stops, n_stops, &stop_len);
         size_t want = end > 0 ? end - stop_len : len;
         struct cw_filter *f = cw_filter_create(stops, n_stops);
         struct cw_buf out = {0};
         bool stopped = false;
         for (size_t at = 0; at < len && !stopped;) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            size_t n = 1 + (state >> 40) % 7;
+            size_t n = 1 + next() % 7;
             n = n < len - at ? n : len - at;
             stopped = cw_filter_feed(f, text + at, n, &out);
             ck_assert(out.len <= want);
             at += n;
         }
         ck_assert(stopped == (end > 0));
+        n_stopped += stopped;
         if (!stopped) {
             cw_filter_flush(f, false, &out);
         }
@@ -147,6 +154,7 @@ START_TEST(any_cut_gives_the_same) {
         cw_buf_free(&out);
         cw_filter_destroy(f);
     }
+    ck_assert(n_stopped > 3000 && n_stopped < 6000);
 }
 END_TEST
 

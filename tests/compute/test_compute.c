@@ -202,6 +202,62 @@ START_TEST(fused_phases_agree) {
 }
 END_TEST
 
+/* OpenBLAS takes float matrices with many tokens, on fixed tiles: near ours, and the same bits for
+ * any number of threads. Few tokens and quantised matrices stay with our kernels. */
+START_TEST(openblas_is_near_and_does_not_see_threads) {
+    struct cw_compute_options opt = {.isa = CW_ISA_AUTO, .n_threads = 1, .blas = true};
+    struct cw_compute *blas[2], *ours = compute(CW_ISA_AUTO, 2);
+    const char *why = "";
+    ck_assert(!cw_compute_blas(ours, &why) && why == NULL);
+    ck_assert_int_eq(cw_compute_create(&blas[0], &opt, NULL), CW_OK);
+    opt.n_threads = 3;
+    ck_assert_int_eq(cw_compute_create(&blas[1], &opt, NULL), CW_OK);
+    if (!cw_compute_blas(blas[0], &why)) {
+        ck_assert_ptr_nonnull(why);
+        printf("skipped: %s\n", why);
+    } else {
+        static const enum cw_type types[] = {CW_F32, CW_F16, CW_BF16, CW_Q8_0};
+        enum { ROWS = 150, COLS = 2112, N = 300 };
+        struct rng r = {12};
+        struct cw_act a;
+        ck_assert_int_eq(cw_act_create(&a, N, COLS, NULL), CW_OK);
+        float *x = malloc(N * COLS * 4), *y[3];
+        fill_values(RANDOM, x, N * COLS, &r);
+        for (int i = 0; i < 3; i++) {
+            y[i] = malloc(N * ROWS * 4);
+        }
+        for (int t = 0; t < 4; t++) {
+            struct matrix m = matrix(types[t], ROWS, COLS, true, &r);
+            for (int n = N; n > 0; n -= N - 5) {
+                double error = 0, energy = 0;
+                for (int i = 0; i < 3; i++) {
+                    set_act(&a, x, n, COLS);
+                    struct cw_product p = {&m.w, &a, y[i], ROWS};
+                    cw_matmul(i < 2 ? blas[i] : ours, &p, 1);
+                }
+                ck_assert_int_eq(first_difference(y[0], y[1], (size_t)n * ROWS), -1);
+                for (int i = 0; i < n * ROWS; i++) {
+                    double d = (double)y[0][i] - (double)y[2][i];
+                    error += d * d;
+                    energy += (double)y[2][i] * (double)y[2][i];
+                }
+                ck_assert(error <= 1e-11 * energy);
+                ck_assert((error > 0) == (n == N && types[t] != CW_Q8_0)); /* who did it */
+            }
+            matrix_free(&m);
+        }
+        for (int i = 0; i < 3; i++) {
+            free(y[i]);
+        }
+        free(x);
+        cw_act_free(&a);
+    }
+    cw_compute_destroy(blas[0]);
+    cw_compute_destroy(blas[1]);
+    cw_compute_destroy(ours);
+}
+END_TEST
+
 START_TEST(plain_functions_agree_across_threads) {
     enum { N = 300000 };
     float *x = malloc(N * 4), *y = malloc(N * 4), *z[2] = {malloc(N * 4), malloc(N * 4)};
@@ -288,6 +344,7 @@ int main(void) {
     tcase_add_loop_test(t, products_are_near_double_precision, 0, n_all_types);
     tcase_add_loop_test(t, batches_threads_and_kernels_agree, 0, n_all_types);
     tcase_add_test(t, fused_phases_agree);
+    tcase_add_test(t, openblas_is_near_and_does_not_see_threads);
     tcase_add_test(t, plain_functions_agree_across_threads);
     tcase_add_test(t, rows_of_a_slice);
     tcase_add_test(t, options_are_checked);

@@ -59,9 +59,11 @@ START_TEST(products_equal_scalar_in_every_bit) {
             struct product_case c = {
                 .type = type,
                 .pattern = (enum pattern)(trial % N_PATTERNS),
-                .rows = trial < 20 ? 1 + trial : rng_int(&r, 1, 40),
+                .rows = trial < 20   ? 1 + trial
+                        : trial < 55 ? rng_int(&r, 1, 40)
+                                     : rng_int(&r, 60, 140),
                 .cols = blocks * info->block,
-                .n = 1 + trial % 17,
+                .n = trial < 55 ? 1 + trial % 17 : 31 + trial % 9,
                 .misalign = trial % 5,
                 .bias = trial % 2,
                 .seed = (uint64_t)trial,

@@ -149,6 +149,19 @@ START_TEST(sends_on_enter) {
 }
 END_TEST
 
+/* Keys that some terminals send as sequences do what the plain ones do. */
+START_TEST(keys_as_sequences) {
+    press("ab\033[99;1u\033[27;2;68~"); /* c, D */
+    assert_text("abcD");
+    press("\033[127u");
+    assert_text("abc");
+    press("\033[97;5u-"); /* Ctrl+A */
+    assert_text("-abc");
+    ck_assert_int_eq(press("\033OM"), UI_INPUT_SEND); /* Enter of the keypad */
+    assert_sent("-abc");
+}
+END_TEST
+
 START_TEST(newlines) {
     press("one");
     ui_input_newline();
@@ -552,6 +565,7 @@ static Suite *suite(void) {
     Suite *s = suite_create("ui input");
     TCase *t = add(s, "emacs", setup);
     tcase_add_test(t, sends_on_enter);
+    tcase_add_test(t, keys_as_sequences);
     tcase_add_test(t, newlines);
     tcase_add_test(t, backslash_goes_on);
     tcase_add_test(t, quotes_open_a_block);

@@ -209,11 +209,53 @@ START_TEST(paste_cut_in_two) {
         ck_assert(ui_keys_pasting(k));
         ui_keys_feed(k, bytes + cut, n - cut, 1.2);
         ck_assert(!ui_keys_next(k, 1.2, &key));
+        ck_assert(ui_keys_deadline(k) > 0); /* found: nothing but time is missing */
         ck_assert(ui_keys_next(k, 1.2 + 2 * UI_PASTE_MS / 1000.0, &key));
         ck_assert_uint_eq(key.code, UI_KEY_PASTE);
         ck_assert_uint_eq(key.n_text, 7);
         ck_assert_mem_eq(key.text, "one\ntwo", 7);
         ck_assert(!ui_keys_pasting(k));
+        ui_keys_destroy(k);
+    }
+}
+END_TEST
+
+/* Parts of a paste in reads of their own, in every way that moves the buffer. */
+START_TEST(paste_in_reads) {
+    static const char *const reads[][5] = {
+        {BEGIN, END, "x", NULL},
+        {BEGIN, "ab", END, "x", NULL},
+        {BEGIN "ab" END, "x", NULL},
+        {"q" BEGIN "ab", END, "x", NULL},
+        {BEGIN "ab" END, "\r", END, "x", NULL},
+    };
+    static const char *const want[] = {"<> x ", "<ab> x ", "<ab> x ", "q <ab> x ",
+                                       "<ab" END "\r> x "};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        struct ui_keys *k = ui_keys_create();
+        struct cw_buf got = {0};
+        double now = 1;
+        for (int r = 0; reads[i][r] != NULL; r++, now += 0.001) {
+            bool last = reads[i][r + 1] == NULL;
+            struct ui_key key;
+            ui_keys_feed(k, reads[i][r], strlen(reads[i][r]), now);
+            do {
+                while (ui_keys_next(k, now, &key)) {
+                    char name[32];
+                    ui_key_name(key.code, key.mods, name, sizeof name);
+                    if (key.code == UI_KEY_PASTE) {
+                        cw_buf_puts(&got, "<");
+                        cw_buf_add(&got, key.text, key.n_text);
+                        cw_buf_puts(&got, "> ");
+                    } else {
+                        cw_buf_printf(&got, "%s ", name);
+                    }
+                }
+                now += last ? 1 : 0;
+            } while (ui_keys_deadline(k) >= 0 && last);
+        }
+        ck_assert_str_eq(got.data, want[i]);
+        cw_buf_free(&got);
         ui_keys_destroy(k);
     }
 }
@@ -458,6 +500,37 @@ START_TEST(overlay_pages) {
 }
 END_TEST
 
+/* ---- rules of the house ---------------------------------------------------------------------- */
+
+/* What `command`, run in the source tree, writes. */
+static char *output_of(const char *command) {
+    const char *root = getenv("CHINWAG_SOURCE_ROOT");
+    ck_assert_ptr_nonnull(root);
+    struct cw_buf line = {0}, out = {0};
+    cw_buf_printf(&line, "cd '%s' && %s", root, command);
+    FILE *f = popen(line.data, "r");
+    ck_assert_ptr_nonnull(f);
+    char bytes[512];
+    size_t n;
+    while ((n = fread(bytes, 1, sizeof bytes, f)) > 0) {
+        cw_buf_add(&out, bytes, n);
+    }
+    pclose(f);
+    cw_buf_free(&line);
+    return cw_buf_take(&out);
+}
+
+START_TEST(one_file_each_knows_curses_and_readline) {
+    char *got = output_of("grep -rlE '# *include *<(n?curses[a-z]*/)?(n?curses|term)[.]h>' core ui "
+                          "app include | sort");
+    ck_assert_str_eq(got, "ui/term.c\n");
+    free(got);
+    got = output_of("grep -rlE '# *include *<readline/' core ui app include | sort");
+    ck_assert_str_eq(got, "ui/input.c\n");
+    free(got);
+}
+END_TEST
+
 static Suite *suite(void) {
     Suite *s = suite_create("ui keys");
     TCase *t = tcase_create("keys");
@@ -469,6 +542,7 @@ static Suite *suite(void) {
     tcase_add_test(t, terminal_defines_keys);
     tcase_add_loop_test(t, paste_table, 0, (int)(sizeof pastes / sizeof pastes[0]));
     tcase_add_test(t, paste_cut_in_two);
+    tcase_add_test(t, paste_in_reads);
     tcase_add_test(t, paste_large);
     tcase_add_test(t, paste_without_end);
     tcase_add_test(t, key_any_bytes);
@@ -478,6 +552,7 @@ static Suite *suite(void) {
     tcase_add_test(t, bar_states);
     tcase_add_test(t, bar_model_is_data);
     tcase_add_test(t, overlay_pages);
+    tcase_add_test(t, one_file_each_knows_curses_and_readline);
     suite_add_tcase(s, t);
     return s;
 }

@@ -78,6 +78,8 @@ struct cw_kernels {
     void (*quantise_256)(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16);
 
     cw_product_fn *product[CW_N_TYPE_IDS];
+    /* n weights of F32, F16 or BF16 as f32, exactly: y [n]. */
+    void (*widen)(int type, const uint8_t *w, int n, float *y);
     /* Types that can have a packed copy: row groups side by side, the last one filled up to
      * row_group rows, otherwise of the file's size. */
     bool packs[CW_N_TYPE_IDS];

@@ -14,6 +14,9 @@ INLINE vi broadcast_dword(const void *p) {
     return vi_set1(v);
 }
 
+/* Keeps the compiler from turning a chain of additions into a tree, which costs registers. */
+#define KEEP(x) __asm__("" : "+x"(x))
+
 /* acc[c] += the products of `groups` k-groups, times scale where one is given. q advances t dwords
  * a k-group. */
 INLINE void dot_groups(const struct form f, int n_columns, int groups, const int8_t *codes,
@@ -43,6 +46,7 @@ INLINE void dot_groups(const struct form f, int n_columns, int groups, const int
                 vi x = broadcast_dword(q + ((g + s) * t + c) * 4);
                 vi p = vi_dot_halves(size, f.steps == 1 ? vi_sign_bytes(x, w) : x);
                 sum[c] = s == 0 ? p : vi_add_halves(sum[c], p);
+                KEEP(sum[c]);
             }
         }
         for (int c = 0; c < n_columns; c++) {
@@ -57,13 +61,13 @@ INLINE void dot_groups(const struct form f, int n_columns, int groups, const int
 /* A panel against some tokens of a tile: where the activations of the first of them begin. */
 struct tile {
     int offset; /* of the codes, see struct kind */
-    int t;      /* tokens of the tile: the stride */
+    int t;      /* tokens of the whole tile: the stride */
     const int8_t *q;
     const float *d, *sum32;
     const int16_t *s16;
 };
 
-INLINE void tile_32(const struct form f, int n_columns, const struct panel *p, int n_blocks,
+INLINE void tile_32(const struct form f, int n_columns, int t, const struct panel *p, int n_blocks,
                     struct tile x, vf *y) {
     const int8_t *codes = p->codes;
     vf offset = vf_set1((float)x.offset);
@@ -72,7 +76,7 @@ INLINE void tile_32(const struct form f, int n_columns, const struct panel *p, i
         for (int c = 0; c < n_columns; c++) {
             acc[c] = vi_zero();
         }
-        dot_groups(f, n_columns, 8, codes, x.q, x.t, NULL, acc);
+        dot_groups(f, n_columns, 8, codes, x.q, t, NULL, acc);
         vf d = vf_load(p->d + b * R);
         for (int c = 0; c < n_columns; c++) {
             vf dx = vf_set1(x.d[c]), sum = vf_of_int(acc[c]);
@@ -85,13 +89,13 @@ INLINE void tile_32(const struct form f, int n_columns, const struct panel *p, i
             }
         }
         codes += 8 * R * 4;
-        x.q += 32 * x.t;
-        x.d += x.t;
-        x.sum32 += x.t;
+        x.q += 32 * t;
+        x.d += t;
+        x.sum32 += t;
     }
 }
 
-INLINE void tile_256(const struct form f, int n_columns, const struct panel *p, int n_blocks,
+INLINE void tile_256(const struct form f, int n_columns, int t, const struct panel *p, int n_blocks,
                      struct tile x, vf *y) {
     const int8_t *codes = p->codes;
     const int32_t *scale = p->scale, *pair = p->pair;
@@ -101,13 +105,13 @@ INLINE void tile_256(const struct form f, int n_columns, const struct panel *p, 
             acc[c] = rest[c] = vi_zero();
         }
         for (int g = 0; g < 64; g += f.sub) {
-            dot_groups(f, n_columns, f.sub, codes, x.q, x.t, scale + g / f.sub * R, acc);
+            dot_groups(f, n_columns, f.sub, codes, x.q, t, scale + g / f.sub * R, acc);
             codes += f.sub * R * 4;
-            x.q += 4 * f.sub * x.t;
+            x.q += 4 * f.sub * t;
         }
         scale += 16 * R;
         if (f.min || f.offset) {
-            for (int i = 0; i < 8; i++, pair += R, x.s16 += 2 * x.t) {
+            for (int i = 0; i < 8; i++, pair += R, x.s16 += 2 * t) {
                 vi w = vi_load(pair);
                 for (int c = 0; c < n_columns; c++) {
                     rest[c] = vi_dot2(rest[c], w, broadcast_dword(x.s16 + 2 * c));
@@ -125,7 +129,7 @@ INLINE void tile_256(const struct form f, int n_columns, const struct panel *p, 
                 y[c] = vf_fma(vf_mul(vf_load(p->m + b * R), dx), vf_of_int(rest[c]), y[c]);
             }
         }
-        x.d += x.t;
+        x.d += t;
     }
 }
 
@@ -139,16 +143,17 @@ struct target {
     const float *bias;
 };
 
-INLINE void columns(const struct form f, int n_columns, const struct panel *p, int n_blocks,
+/* n_columns tokens of a tile of t; both known at compile time where it matters. */
+INLINE void columns(const struct form f, int n_columns, int t, const struct panel *p, int n_blocks,
                     struct tile x, const struct target *to) {
     vf acc[TILE_COLUMNS];
     for (int c = 0; c < n_columns; c++) {
         acc[c] = to->begin ? vf_zero() : vf_load_n(to->y + (size_t)c * to->ldy, to->n_rows);
     }
     if (f.block == 32) {
-        tile_32(f, n_columns, p, n_blocks, x, acc);
+        tile_32(f, n_columns, t, p, n_blocks, x, acc);
     } else {
-        tile_256(f, n_columns, p, n_blocks, x, acc);
+        tile_256(f, n_columns, t, p, n_blocks, x, acc);
     }
     for (int c = 0; c < n_columns; c++) {
         vf v = to->bias ? vf_add(acc[c], vf_load_n(to->bias, to->n_rows)) : acc[c];
@@ -156,24 +161,31 @@ INLINE void columns(const struct form f, int n_columns, const struct panel *p, i
     }
 }
 
-/* One function a shape, and in it one unrolled kernel a number of tokens. */
-typedef void columns_fn(int n_columns, const struct panel *p, int n_blocks, struct tile x,
+/* One function a shape, and in it one unrolled kernel for each size of tile; a full tile is cut in
+ * two, and one of 5 to 7 tokens into single ones, where registers are few. */
+typedef void columns_fn(const struct panel *p, int n_blocks, struct tile x,
                         const struct target *to);
 
 #define COLUMNS(N)                                                                                 \
     case N:                                                                                        \
-        columns(f, N, p, n_blocks, x, to);                                                         \
+        columns(f, N, N, p, n_blocks, x, to);                                                      \
         break;
-#if TILE_COLUMNS == 8
-#define MORE_COLUMNS COLUMNS(5) COLUMNS(6) COLUMNS(7) COLUMNS(8)
+#if TILE_COLUMNS == CW_TILE
+#define OTHER_COLUMNS COLUMNS(5) COLUMNS(6) COLUMNS(7) COLUMNS(8)
 #else
-#define MORE_COLUMNS
+#define OTHER_COLUMNS                                                                              \
+    case 8:                                                                                        \
+        columns(f, TILE_COLUMNS, CW_TILE, p, n_blocks, x, to);                                     \
+        break;                                                                                     \
+    default:                                                                                       \
+        columns(f, 1, x.t, p, n_blocks, x, to);                                                    \
+        break;
 #endif
 #define SHAPE(name, ...)                                                                           \
-    static void name(int n_columns, const struct panel *p, int n_blocks, struct tile x,            \
+    static void name(const struct panel *p, int n_blocks, struct tile x,                           \
                      const struct target *to) {                                                    \
         const struct form f = {__VA_ARGS__};                                                       \
-        switch (n_columns) { COLUMNS(1) COLUMNS(2) COLUMNS(3) COLUMNS(4) MORE_COLUMNS }            \
+        switch (x.t) { COLUMNS(1) COLUMNS(2) COLUMNS(3) COLUMNS(4) OTHER_COLUMNS }                 \
     }
 /*                     block sub steps min offset */
 SHAPE(columns_q4_0, 32, 8, 8, false, true)
@@ -201,15 +213,20 @@ static columns_fn *const columns_of[N_SHAPES] = {
 
 /* ---- the walk over rows, panels and tiles ---------------------------------------------------- */
 
-/* Every tile of tokens against a panel of blocks b0 .. b0 + n - 1 of n_blocks. */
+/* Panels that are held at once when there are many tokens: then a tile of activations is read once
+ * for all of them, and what they write of a token lies together. */
+#define PANELS (64 / R)
+
+/* Every tile of tokens against panels of blocks b0 .. b0 + n - 1; `to` is the first panel's target,
+ * with the rows of all. */
 static void panel_product(const struct kind *k, const struct cw_product_job *j,
-                          const struct panel *p, int b0, int n, struct target to) {
+                          const struct panel *p, int b0, int n, const struct target *all) {
     size_t n_blocks = (size_t)(j->cols / k->block);
-    float *y = to.y;
     for (int tile = 0; tile < j->n; tile += CW_TILE) {
         int t = j->n - tile < CW_TILE ? j->n - tile : CW_TILE;
+        int step = t <= TILE_COLUMNS ? t : t == CW_TILE ? TILE_COLUMNS : 1;
         size_t first = (size_t)tile * n_blocks + (size_t)(b0 * t);
-        for (int c = 0; c < t; c += TILE_COLUMNS) {
+        for (int c = 0; c < t; c += step) {
             struct tile x = {
                 .offset = k->offset,
                 .t = t,
@@ -218,8 +235,16 @@ static void panel_product(const struct kind *k, const struct cw_product_job *j,
                 .sum32 = k->block == 32 ? j->sum32 + first + c : NULL,
                 .s16 = k->block == 32 ? NULL : j->s16 + first * 16 + 2 * c,
             };
-            to.y = y + (size_t)(tile + c) * j->ldy;
-            columns_of[k->shape](t - c < TILE_COLUMNS ? t - c : TILE_COLUMNS, p, n, x, &to);
+            for (int r = 0; r < all->n_rows; r += R) {
+                struct target to = {
+                    .y = all->y + (size_t)(tile + c) * j->ldy + r,
+                    .ldy = j->ldy,
+                    .n_rows = all->n_rows - r < R ? all->n_rows - r : R,
+                    .begin = all->begin,
+                    .bias = all->bias ? all->bias + r : NULL,
+                };
+                columns_of[k->shape](p + r / R, n, x, &to);
+            }
         }
     }
 }
@@ -263,40 +288,52 @@ INLINE struct ahead ahead_of(const struct kind k, const struct cw_product_job *j
     return a;
 }
 
-INLINE void product_from(const struct kind k, enum source from, const struct cw_product_job *j) {
-    struct panel p;
-    uint8_t *packed = j->packed;
-    int panel_blocks = PANEL_COLS / k.block, n_blocks = j->cols / k.block;
-    for (int r = 0; r < j->rows; r += R) {
-        int n_rows = j->rows - r < R ? j->rows - r : R;
-        struct rows rows;
+/* Blocks b0 .. b0 + n - 1 of rows r .. r + n_rows - 1 to a panel. */
+INLINE void fill_panel(const struct kind k, enum source from, const struct cw_product_job *j, int r,
+                       int n_rows, int b0, int n, struct ahead ahead, struct panel *p) {
+    struct rows rows;
+    uint8_t *packed = NULL;
+    if (from != FROM_PACKED) {
+        rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
+    }
+    if (from != FROM_ROWS) {
+        packed = j->packed + (size_t)r * j->row_bytes + (size_t)b0 * (size_t)k.bytes * R;
+    }
+    for (int b = 0; b < n; b++) {
+        size_t at = (size_t)(b0 + b) * (size_t)k.bytes;
         if (from != FROM_PACKED) {
-            rows = rows_at(j->w + (size_t)r * j->row_bytes, j->row_bytes, n_rows);
+            fetch_ahead(&ahead);
         }
+        if (k.block == 32) {
+            unpack_32(k, from, &rows, at, &packed, p->codes + b * 32 * R, p->d + b * R,
+                      p->m + b * R);
+        } else {
+            unpack_256(k, &rows, at, p->codes + b * 256 * R, p->scale + b * 16 * R,
+                       p->pair + b * 8 * R, p->d + b * R, p->m + b * R);
+        }
+    }
+}
+
+INLINE void product_from(const struct kind k, enum source from, const struct cw_product_job *j) {
+    struct panel panels[PANELS];
+    int panel_blocks = PANEL_COLS / k.block, n_blocks = j->cols / k.block;
+    int held = j->n > 4 * CW_TILE ? PANELS * R : R;
+    for (int r = 0; r < j->rows; r += held) {
+        int n_rows = j->rows - r < held ? j->rows - r : held;
         for (int b0 = 0; b0 < n_blocks; b0 += panel_blocks) {
             int nb = n_blocks - b0 < panel_blocks ? n_blocks - b0 : panel_blocks;
-            struct ahead ahead = ahead_of(k, j, r, b0, nb, panel_blocks);
-            for (int b = 0; b < nb; b++) {
-                size_t at = (size_t)(b0 + b) * (size_t)k.bytes;
-                if (from != FROM_PACKED) {
-                    fetch_ahead(&ahead);
-                }
-                if (k.block == 32) {
-                    unpack_32(k, from, &rows, at, &packed, p.codes + b * 32 * R, p.d + b * R,
-                              p.m + b * R);
-                } else {
-                    unpack_256(k, &rows, at, p.codes + b * 256 * R, p.scale + b * 16 * R,
-                               p.pair + b * 8 * R, p.d + b * R, p.m + b * R);
-                }
+            for (int i = 0; i < n_rows; i += R) {
+                fill_panel(k, from, j, r + i, n_rows - i < R ? n_rows - i : R, b0, nb,
+                           ahead_of(k, j, r + i, b0, nb, panel_blocks), panels + i / R);
             }
-            struct target to = {
+            struct target all = {
                 .y = j->y + r,
                 .ldy = j->ldy,
                 .n_rows = n_rows,
                 .begin = b0 == 0,
                 .bias = j->bias && b0 + nb == n_blocks ? j->bias + r : NULL,
             };
-            panel_product(&k, j, &p, b0, nb, to);
+            panel_product(&k, j, panels, b0, nb, &all);
         }
     }
 }
@@ -404,6 +441,19 @@ INLINE void product_float(int type, const struct cw_product_job *j) {
         for (int c = 0; c < j->n; c++) {
             float_tile(type, 1, 1, j, r, c);
         }
+    }
+}
+
+static void widen_row(int type, const uint8_t *w, int n, float *y) {
+    size_t size = type == CW_F32 ? 4 : 2;
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        v16_store(y + i, load_weights(type, w + (size_t)i * size));
+    }
+    if (i < n) {
+        float last[16];
+        v16_store(last, load_last(type, w + (size_t)i * size, n - i));
+        __builtin_memcpy(y + i, last, (size_t)(n - i) * sizeof *y);
     }
 }
 

@@ -381,6 +381,10 @@ static void merge(float *big_m, float *big_l, float *big_o, float m, float l, co
 
 /* ---- measuring ------------------------------------------------------------------------------- */
 
+static void widen_row(int type, const uint8_t *w, int n, float *y) {
+    cw_dequantise((enum cw_type)type, w, n, y);
+}
+
 static uint32_t read_sum(const void *data, size_t bytes) {
     const uint8_t *p = data;
     uint32_t total = 0;
@@ -432,6 +436,7 @@ const struct cw_kernels cw_kernels_scalar = {
     .store_v = store_v,
     .attend = attend,
     .merge = merge,
+    .widen = widen_row,
     .read_sum = read_sum,
     .int8_loop = int8_loop,
 };

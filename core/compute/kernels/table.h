@@ -41,6 +41,7 @@ const struct cw_kernels KERNELS = {
                 [CW_Q5_K] = product_Q5_K,
                 [CW_Q6_K] = product_Q6_K,
                 [CW_IQ4_XS] = product_IQ4_XS},
+    .widen = widen_row,
     .packs =
         {[CW_Q4_0] = true, [CW_Q4_1] = true, [CW_Q5_0] = true, [CW_Q5_1] = true, [CW_Q8_0] = true},
     .store_k = store_k,
