@@ -77,6 +77,8 @@ static int find_prompt(struct cli *c, char **out, size_t *len) {
         }
     }
     if (*out && *len == 0) {
+        free(*out);
+        *out = NULL;
         cw_fail(&err, CW_EINVAL, "empty: there is nothing to answer");
         return cli_failed("prompt", &err);
     }

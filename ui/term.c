@@ -113,13 +113,19 @@ void ui_term_emergency(void) {
     }
 }
 
-static void on_fatal(int sig) {
-    ui_term_emergency();
+static void on_fatal(int sig, siginfo_t *info, void *context) {
+    const struct sigaction *before = NULL;
     for (int i = 0; i < N_FATAL; i++) {
-        if (fatal_signals[i] == sig) {
-            sigaction(sig, &before_fatal[i], NULL);
-        }
+        before = fatal_signals[i] == sig ? &before_fatal[i] : before;
     }
+    /* A handler of SIGBUS that was there first may mend pages of a file: a fault of the memory (not
+     * a signal that was sent) is for it to look at, and may then be none. */
+    if (sig == SIGBUS && info->si_code > 0 && (before->sa_flags & SA_SIGINFO)) {
+        before->sa_sigaction(sig, info, context);
+        return;
+    }
+    ui_term_emergency();
+    sigaction(sig, before, NULL);
     raise(sig); /* blocked until this handler returns */
 }
 
@@ -145,30 +151,24 @@ static void on_flag(int sig) {
     errno = saved_errno;
 }
 
-static void install(int sig, void (*handler)(int), int sa_flags, struct sigaction *before) {
-    struct sigaction sa = {.sa_handler = handler, .sa_flags = sa_flags};
+static void install_flag_handler(int sig, struct sigaction *before) {
+    struct sigaction sa = {.sa_handler = on_flag, .sa_flags = SA_RESTART};
     sigemptyset(&sa.sa_mask);
     sigaction(sig, &sa, before);
 }
 
-static void install_flag_handlers(void) {
+static void install_handlers(void) {
     for (int i = 0; i < N_FLAG; i++) {
-        install(flag_signals[i], on_flag, SA_RESTART, &term.before_flag[i]);
+        install_flag_handler(flag_signals[i], &term.before_flag[i]);
     }
-}
-
-static void install_fatal_handlers(void) {
     stack_t stack = {.ss_size = 64 * 1024};
     term.stack = cw_malloc(stack.ss_size);
     stack.ss_sp = term.stack;
     sigaltstack(&stack, NULL);
+    struct sigaction sa = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&sa.sa_mask);
     for (int i = 0; i < N_FATAL; i++) {
-        sigaction(fatal_signals[i], NULL, &before_fatal[i]);
-        /* A SIGBUS handler that is there already mends pages of a file; it must see the fault
-         * first, and would not call a handler installed after it. */
-        if (fatal_signals[i] != SIGBUS || before_fatal[i].sa_handler == SIG_DFL) {
-            install(fatal_signals[i], on_fatal, SA_ONSTACK, NULL);
-        }
+        sigaction(fatal_signals[i], &sa, &before_fatal[i]);
     }
 }
 
@@ -268,8 +268,7 @@ int ui_term_open(bool color, struct cw_err *err) {
     if (wake_fd < 0) {
         return cw_fail(err, CW_EIO, "chat: eventfd: %s", strerror(errno));
     }
-    install_flag_handlers(); /* before curses, which then leaves them alone */
-    install_fatal_handlers();
+    install_handlers(); /* before curses, which then leaves them alone */
     static bool registered;
     if (!registered) {
         atexit(ui_term_close);
@@ -542,7 +541,7 @@ void ui_term_blit(const struct ui_screen *s) {
  */
 
 void ui_term_continue(void) {
-    install(SIGTSTP, on_flag, SA_RESTART, NULL);
+    install_flag_handler(SIGTSTP, NULL);
     reset_prog_mode();
     write_all(PASTE_ON, sizeof PASTE_ON - 1);
     ui_term_resized();
@@ -566,7 +565,7 @@ int ui_term_run(const char *command, const char *arg) {
             if (WIFSTOPPED(status)) { /* stopped by its user: so are we, for the shell to see */
                 signal(SIGTSTP, SIG_DFL);
                 raise(SIGTSTP);
-                install(SIGTSTP, on_flag, SA_RESTART, NULL);
+                install_flag_handler(SIGTSTP, NULL);
                 kill(pid, SIGCONT);
             }
             status = 0;

@@ -12,7 +12,7 @@
 double cw_measure_read(struct cw_compute *c, size_t bytes);
 
 /* Multiply-adds a second of 8-bit integers, in registers only, all threads: the ISA's own product
- * instruction in eight independent chains. */
+ * instruction in independent chains. */
 double cw_measure_int8(struct cw_compute *c);
 
 /* Multiply-adds a second of OpenBLAS: the best of a few 1024-cubed sgemms, one on each thread. */

@@ -75,6 +75,30 @@ int __wrap_cw_model_load(struct cw_model **out, const struct cw_gguf *g,
     return __real_cw_model_load(out, g, opt, err);
 }
 
+/* And the generator here, so that a key can be pressed at a chosen instant: right before or right
+ * after it looks at the settings for the draw at `position`. */
+static struct {
+    bool armed, after;
+    int64_t next; /* position of the next look; the first of a request is not for a draw */
+    int64_t position;
+    struct cw_sampling set;
+} key;
+
+uint64_t __real_cw_live_load(struct cw_live *l, struct cw_sampling *out);
+uint64_t __wrap_cw_live_load(struct cw_live *l, struct cw_sampling *out);
+
+uint64_t __wrap_cw_live_load(struct cw_live *l, struct cw_sampling *out) {
+    bool now = key.armed && key.next++ == key.position;
+    if (now && !key.after) {
+        cw_live_publish(l, &key.set);
+    }
+    uint64_t version = __real_cw_live_load(l, out);
+    if (now && key.after) {
+        cw_live_publish(l, &key.set);
+    }
+    return version;
+}
+
 /* ---- loading ------------------------------------------------------------------------------- */
 
 START_TEST(loading) {
@@ -647,6 +671,50 @@ START_TEST(a_change_is_told_where_it_took_hold) {
 }
 END_TEST
 
+/* The same with the key pressed at every instant there is between draws k and k + 1. */
+START_TEST(a_key_changes_the_very_next_token) {
+    struct cw_generator_options opt = client_options(tiny_model("tiny-tail-Q8_0.gguf"));
+    struct client c;
+    struct cw_message m = user("random");
+    struct cw_request req = chat(&m, 1, 60);
+    struct cw_sampling hot;
+    const int64_t at[] = {0, 1, 50};
+    cw_sampling_default(&hot);
+    hot.temp = 4;
+    hot.top_p = 1;
+    req.seed = 5;
+    req.ignore_eog = true;
+    client_open(&c, &opt);
+    for (size_t i = 0; i < 2 * N(at); i++) {
+        int32_t ids[60];
+        int64_t k = at[i / 2];
+        cw_generator_publish(c.g, &hot);
+        key.set = hot;
+        key.set.temp = 0.05f;
+        key.after = i % 2;
+        key.position = key.after ? k : k + 1;
+        key.next = -1;
+        key.armed = true;
+        client_run(&c, &req);
+        key.armed = false;
+        memcpy(ids, c.ids.v, sizeof ids);
+        ck_assert_uint_eq(c.n_changes, 1);
+        ck_assert_int_eq((int64_t)c.change.u.change.position, k + 1);
+        /* Told by position it is the same reply, one position off it is not. */
+        for (int off = -1; off <= 1; off++) {
+            struct cw_at change = {(uint64_t)(k + 1 + off), key.set};
+            struct cw_request told = req;
+            told.at = &change;
+            told.n_at = 1;
+            cw_generator_publish(c.g, &hot);
+            client_run(&c, &told);
+            ck_assert((memcmp(ids, c.ids.v, sizeof ids) == 0) == (off == 0));
+        }
+    }
+    client_close(&c);
+}
+END_TEST
+
 START_TEST(changes_at_positions) {
     struct client c;
     struct cw_message m = user("x");
@@ -1123,7 +1191,9 @@ int main(void) {
         {"cancelling",
          {cancel_while_loading, cancel_in_every_phase, cancel_in_a_character,
           cancel_from_another_thread, leaving_in_every_state}},
-        {"settings", {a_change_is_told_where_it_took_hold, changes_at_positions, seeds_repeat}},
+        {"settings",
+         {a_change_is_told_where_it_took_hold, a_key_changes_the_very_next_token,
+          changes_at_positions, seeds_repeat}},
         {"conversations",
          {five_turns, second_turns, continued_replies, odd_conversations, raw_text,
           system_text_is_folded, broken_template}},

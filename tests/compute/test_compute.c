@@ -6,6 +6,7 @@
 #include "checker.h"
 #include "core/compute/compute.h"
 #include "core/compute/cpu.h"
+#include "core/compute/measure.h"
 
 #include <check.h>
 #include <math.h>
@@ -324,6 +325,25 @@ START_TEST(options_are_checked) {
 }
 END_TEST
 
+START_TEST(measures_are_numbers) {
+    struct cw_compute *c = compute(CW_ISA_AUTO, 2);
+    ck_assert(cw_measure_read(c, (size_t)3 << 20) > 0);
+    ck_assert(cw_measure_int8(c) > 0);
+    ck_assert(cw_measure_sgemm(c) >= 0); /* 0 without OpenBLAS */
+    struct cw_product_speed s = cw_measure_product(c, CW_Q4_K, 64, 512, 3);
+    ck_assert(s.macs > 0 && s.bytes > 0 && s.macs < 1e15);
+    for (int i = 0; kernels_at(i); i++) { /* the sum really reads everything, to odd ends */
+        uint8_t bytes[1003] = {0};
+        bytes[1000] = 5;
+        bytes[4] = 7;
+        uint32_t sum = kernels_at(i)->read_sum(bytes, sizeof bytes);
+        ck_assert_uint_eq(sum, 12);
+        ck_assert_uint_gt(kernels_at(i)->int8_loop(10), 0);
+    }
+    cw_compute_destroy(c);
+}
+END_TEST
+
 START_TEST(quotas_are_read) {
     ck_assert_int_eq(cw_cpu_parse_quota("max 100000\n"), 0);
     ck_assert_int_eq(cw_cpu_parse_quota("150000 100000\n"), 1);
@@ -348,6 +368,7 @@ int main(void) {
     tcase_add_test(t, plain_functions_agree_across_threads);
     tcase_add_test(t, rows_of_a_slice);
     tcase_add_test(t, options_are_checked);
+    tcase_add_test(t, measures_are_numbers);
     tcase_add_test(t, quotas_are_read);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);

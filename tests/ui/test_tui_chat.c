@@ -469,6 +469,28 @@ START_TEST(template_refuses) {
 }
 END_TEST
 
+/* Reasoning stands in a block of its own, before the reply. */
+START_TEST(thinking_model) {
+    struct markov m;
+    markov_init(&m);
+    markov_control(&m, MARKOV_THINK);
+    markov_text(&m, "let me see");
+    markov_control(&m, MARKOV_END_THINK);
+    markov_text(&m, "forty-two");
+    markov_save(&m, t.model);
+    markov_free(&m);
+    tui_start_idle(&t);
+    pty_type(&t.pty, "what?\r");
+    ck_assert(pty_wait_text(&t.pty, "   forty-two"));
+    int row = pty_find(&t.pty, " markov (thinking)");
+    ck_assert_int_ge(row, 0);
+    ck_assert_int_eq(pty_find(&t.pty, "   let me see"), row + 1);
+    ck_assert_int_gt(pty_find(&t.pty, "   forty-two"), row + 1);
+    ck_assert(!pty_shows(&t.pty, "think>"));
+    tui_finish(&t);
+}
+END_TEST
+
 /* A model without a template: text goes on as text. */
 START_TEST(base_model) {
     struct markov m;
@@ -594,6 +616,7 @@ static Suite *suite(void) {
     tcase_add_test(c, completion_on_screen);
     tcase_add_test(c, continues_a_stopped_reply);
     tcase_add_test(c, template_refuses);
+    tcase_add_test(c, thinking_model);
     tcase_add_test(c, base_model);
     tcase_add_test(c, load_fails);
     tcase_add_loop_test(c, draft_in_editor, 0, 2);
