@@ -41,13 +41,13 @@ static void on_row(void *arg, size_t position, const float *logits) {
     }
 }
 
-static int score_windows(struct app_engine *e, struct cw_ids *ids, struct score *s,
-                         struct cw_err *err) {
+static int score_windows(struct app_engine *e, struct cw_ids *ids, size_t n_windows,
+                         struct score *s, struct cw_err *err) {
     int32_t bos = cw_tokenizer_adds_bos(e->tokenizer) ? cw_tokenizer_bos(e->tokenizer) : -1;
     const struct cw_session_hooks hooks = {.row = on_row, .arg = s};
     s->n_vocab = cw_model_get_info(e->model)->n_vocab;
-    for (size_t at = 0; at + WINDOW <= ids->n; at += WINDOW) {
-        int32_t *window = ids->v + at;
+    for (size_t i = 0; i < n_windows; i++) {
+        int32_t *window = ids->v + i * WINDOW;
         if (bos >= 0) {
             window[0] = bos;
         }
@@ -61,8 +61,9 @@ static int score_windows(struct app_engine *e, struct cw_ids *ids, struct score 
     return CW_OK;
 }
 
-static int measure(struct app_engine *e, const char *text, size_t len, bool json,
-                   struct cw_err *err) {
+/* max_windows 0: all of them. */
+static int measure(struct app_engine *e, const char *text, size_t len, size_t max_windows,
+                   bool json, struct cw_err *err) {
     struct cw_ids ids = {0};
     struct score s = {0};
     int rc = cw_tokenizer_encode(e->tokenizer, text, len, CW_TOK_BOS_EOS, &ids, err);
@@ -70,8 +71,11 @@ static int measure(struct app_engine *e, const char *text, size_t len, bool json
     if (rc == CW_OK && n_windows == 0) {
         rc = cw_fail(err, CW_EINVAL, "the text has %zu tokens, a window needs %d", ids.n, WINDOW);
     }
+    if (max_windows != 0 && n_windows > max_windows) {
+        n_windows = max_windows;
+    }
     if (rc == CW_OK) {
-        rc = score_windows(e, &ids, &s, err);
+        rc = score_windows(e, &ids, n_windows, &s, err);
     }
     if (rc == CW_OK) {
         double all = exp(s.all / ((double)n_windows * (WINDOW - 1)));
@@ -99,9 +103,13 @@ static int run(struct cli *c) {
     struct app_engine e = {0};
     struct cw_err err = {0};
     size_t len = 0;
+    int64_t max_windows;
     const char *path = cli_value(c, "-f");
     if (!path) {
         return cli_usage(c, "-f is missing");
+    }
+    if (!cli_int(c, "--windows", 0, INT32_MAX, 0, &max_windows)) {
+        return CLI_USAGE;
     }
     char *text = cli_read_file(path, &len, &err);
     int status;
@@ -109,7 +117,7 @@ static int run(struct cli *c) {
     if (!text || app_engine_open(&e, &c->settings, &c->paths,
                                  APP_ENGINE_TOKENIZER | APP_ENGINE_SESSION, &err) != CW_OK) {
         status = cli_failed("", &err);
-    } else if (measure(&e, text, len, cli_has(c, "--json"), &err) != CW_OK) {
+    } else if (measure(&e, text, len, (size_t)max_windows, cli_has(c, "--json"), &err) != CW_OK) {
         status = cli_failed("perplexity", &err);
     } else {
         status = cli_finish();
@@ -121,12 +129,13 @@ static int run(struct cli *c) {
 
 static const struct cli_flag flags[] = {
     {"-f --file", "FILE", "The text; - is standard input."},
+    {"--windows", "N", "Score only the first N windows; 0: all. [0]"},
     {"--json", NULL, "Print {\"all\":..,\"half\":..,...}."},
 };
 
 const struct cli_command cli_perplexity = {
     .name = "perplexity",
-    .synopsis = "-m MODEL -f FILE [--json] [ENGINE]",
+    .synopsis = "-m MODEL -f FILE [--windows N] [--json] [ENGINE]",
     .summary = "Measure how well the model predicts a text, in windows of 512 tokens.",
     .options = "model pre @engine",
     .flags = flags,

@@ -92,10 +92,6 @@ const struct app_option app_options[] = {
      "Evaluate everything anew for every token, without reusing the cache."},
 
     /* interface */
-    {"markdown", "", NULL, APP_BOOL, 0, 0, NULL, AT(markdown), "on", ANYWHERE, "interface",
-     "Show Markdown in replies."},
-    {"theme", "", "NAME", APP_STRING, 0, 0, NULL, AT(theme), "", ANYWHERE, "interface",
-     "Colour theme."},
     {"color", "--colour", NULL, APP_BOOL, 0, 0, NULL, AT(color), "on", STARTING, "interface",
      "Use colours; NO_COLOR in the environment switches them off too."},
 };

@@ -39,10 +39,8 @@ struct app_settings {
     int kv;  /* enum cw_kv_type */
     bool exact, naive;
     int64_t seed; /* -1: random */
-    bool markdown;
     bool color; /* off also by NO_COLOR, as a built-in value */
     int think;  /* -1 as the template, 0, 1 */
-    char *theme;
     char **stops;             /* NULL-terminated list, NULL when empty */
     unsigned char origin[64]; /* enum app_origin, by row of the table */
 };

@@ -279,3 +279,12 @@ bool pty_modes_restored(struct pty *p) {
            now.c_cflag == p->before.c_cflag && now.c_lflag == p->before.c_lflag &&
            memcmp(now.c_cc, p->before.c_cc, sizeof now.c_cc) == 0;
 }
+
+static bool restored(struct pty *p, const void *arg) {
+    (void)arg;
+    return pty_modes_restored(p);
+}
+
+bool pty_wait_modes(struct pty *p) {
+    return pty_wait(p, restored, NULL, "the modes of the start");
+}

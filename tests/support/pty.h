@@ -63,7 +63,8 @@ bool pty_shows(struct pty *p, const char *text);
 int pty_find(struct pty *p, const char *text); /* its row, -1 */
 void pty_cursor(struct pty *p, int *row, int *col);
 bool pty_raw_has(struct pty *p, size_t from, const char *bytes);
-/* Whether the modes are what they were at the start. */
+/* Whether the modes are what they were at the start; or wait until they are. */
 bool pty_modes_restored(struct pty *p);
+bool pty_wait_modes(struct pty *p);
 
 #endif
