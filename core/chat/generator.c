@@ -393,7 +393,10 @@ static void tell_loaded(struct cw_generator *g) {
              cw_session_n_ctx_reason(m->session), info->n_threads, info->n_threads == 1 ? "" : "s",
              cw_isa_name(info->isa));
     atomic_store_explicit(&g->ready, true, memory_order_release);
-    tell(g, CW_EV_READY, 0, line);
+    struct cw_event *ev = new_event(g, CW_EV_READY, 0);
+    ev->figures.n_ctx = cw_session_n_ctx(m->session);
+    set_text(ev, line, strlen(line));
+    cw_ring_push(g->ring, ev, &g->quit);
 }
 
 /* Wait for the loader, telling how far it is. A request that waits too can be cancelled. */
