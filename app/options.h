@@ -38,9 +38,9 @@ struct app_settings {
     int isa; /* enum cw_isa */
     int kv;  /* enum cw_kv_type */
     bool exact, naive;
-    int64_t seed; /* -1: random */
-    bool color; /* off also by NO_COLOR, as a built-in value */
-    int think;  /* -1 as the template, 0, 1 */
+    int64_t seed;             /* -1: random */
+    bool color;               /* off also by NO_COLOR, as a built-in value */
+    int think;                /* -1 as the template, 0, 1 */
     char **stops;             /* NULL-terminated list, NULL when empty */
     unsigned char origin[64]; /* enum app_origin, by row of the table */
 };
