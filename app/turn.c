@@ -406,6 +406,8 @@ static void on_event(struct app *a, const struct cw_event *ev) {
         break;
     case CW_EV_PROMPT:
         a->prompt_s = cw_now();
+        a->status.anew_from =
+            ev->u.prompt.retokenised_from == SIZE_MAX ? 0 : ev->u.prompt.retokenised_from;
         break;
     case CW_EV_PROGRESS:
         if (ours) {

@@ -120,6 +120,10 @@ static void build(struct line *l, const struct ui_status *st) {
         p = add(l, 20, UI_STATUS, true);
         snprintf(p->text, sizeof p->text, "%zu reused +%zu", st->n_reused, st->n_evaluated);
     }
+    if (st->anew_from > 0) {
+        p = add(l, 25, UI_CHANGE, false);
+        snprintf(p->text, sizeof p->text, "anew from %zu", st->anew_from);
+    }
     if (st->model != NULL && st->model[0] != '\0') {
         p = add(l, 15, UI_STATUS, true);
         snprintf(p->text, sizeof p->text, "%s", st->model);

@@ -33,6 +33,9 @@ struct ui_status {
     double spark[UI_SPARK];           /* recent tokens/s, oldest first; 0: none */
     size_t ctx_used, n_ctx;           /* n_ctx 0: not known yet */
     size_t n_reused, n_evaluated;     /* of the last prompt */
+    /* First token of the history that had to be tokenised anew, because the template writes a reply
+     * otherwise than it was given; 0: none. */
+    size_t anew_from;
 };
 
 void ui_statusbar_draw(struct ui_screen *s, int row, const struct ui_status *st);

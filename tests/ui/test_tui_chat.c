@@ -184,6 +184,27 @@ START_TEST(live_keys_idle) {
 }
 END_TEST
 
+/* The template writes the reply without its blanks: history is tokenised anew, and it is said. */
+START_TEST(tells_what_is_tokenised_anew) {
+    static const char *const args[] = {
+        "--chat-template",
+        "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] | trim + "
+        "'<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}"
+        "{{ '<|im_start|>assistant\n' }}{% endif %}"};
+    tui_model_text(&t, "  spaced out  ");
+    memcpy(t.more_args, args, sizeof args);
+    t.cols = 150;
+    tui_start_idle(&t);
+    pty_type(&t.pty, "one\r");
+    ck_assert(pty_wait_text(&t.pty, "spaced out"));
+    ck_assert(pty_wait_text(&t.pty, "0 reused"));
+    ck_assert(!pty_shows(&t.pty, "anew from"));
+    pty_type(&t.pty, "two\r");
+    ck_assert(pty_wait_text(&t.pty, "anew from "));
+    tui_finish(&t);
+}
+END_TEST
+
 /* ---- stopping ------------------------------------------------------------------------------- */
 
 START_TEST(stops_and_goes_on) {
@@ -604,6 +625,7 @@ static Suite *suite(void) {
     tcase_add_test(c, hostile_name_is_text);
     tcase_add_test(c, live_keys_in_mid_reply);
     tcase_add_test(c, live_keys_idle);
+    tcase_add_test(c, tells_what_is_tokenised_anew);
     tcase_add_loop_test(c, stops_and_goes_on, 0, 3);
     tcase_add_test(c, signal_is_like_ctrl_c);
     tcase_add_test(c, stopped_while_reading);

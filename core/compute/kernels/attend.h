@@ -102,6 +102,10 @@ INLINE v16 load_cells(bool f16, const void *p, size_t at) {
     return f16 ? v16_load_f16((const uint16_t *)p + at) : v16_load((const float *)p + at);
 }
 
+INLINE void fetch_cells(const void *p, size_t at) {
+    _mm_prefetch((const char *)((const uint16_t *)p + at), _MM_HINT_T0);
+}
+
 static void widen_f16(const uint16_t *from, size_t n, float *to) {
     for (size_t i = 0; i < n; i += 16) {
         v16_store(to + i, v16_load_f16(from + i));
@@ -159,7 +163,11 @@ INLINE void score_tile(bool f16, int n_rows, int n_blocks, const struct cw_atten
     for (int d = 0; d < j->head_k; d++) {
         v16 key[SCORE_ACCS];
         for (int b = 0; b < n_blocks; b++) {
-            key[b] = load_cells(f16, k, (size_t)(b0 + b) * block + 16 * (size_t)d);
+            size_t at = (size_t)(b0 + b) * block + 16 * (size_t)d;
+            key[b] = load_cells(f16, k, at);
+            if (f16 && d % 2 == 0) { /* the next tile's keys, or the values: short streams */
+                fetch_cells(k, at + (size_t)n_blocks * block);
+            }
         }
         for (int r = 0; r < n_rows; r++) {
             v16 x = v16_set1(q[r][d]);
@@ -254,7 +262,11 @@ INLINE void value_tile(bool f16, int n_rows, int n_vec, const struct cw_attend_j
     for (int cell = lo; cell < hi; cell++) {
         v16 value[4];
         for (int i = 0; i < n_vec; i++) {
-            value[i] = load_cells(f16, v, (size_t)cell * ld + (size_t)(dim + 16 * i));
+            size_t at = (size_t)cell * ld + (size_t)(dim + 16 * i);
+            value[i] = load_cells(f16, v, at);
+            if (f16 && i % 2 == 0) { /* a line is two vectors */
+                fetch_cells(v, at + 16 * ld);
+            }
         }
         for (int r = 0; r < n_rows; r++) {
             v16 x = v16_set1(p[r * CW_CHUNK + cell]);
