@@ -39,6 +39,27 @@ START_TEST(dequantised_blocks_say_what_the_format_says) {
 }
 END_TEST
 
+START_TEST(float_rows_widen_exactly) {
+    static const enum cw_type types[] = {CW_F32, CW_F16, CW_BF16};
+    struct rng r = {31};
+    for (int i = 0; kernels_at(i); i++) {
+        for (int n = 1; n < 50; n++) {
+            enum cw_type type = types[n % 3];
+            size_t size = type == CW_F32 ? 4 : 2;
+            struct guarded w = guarded_alloc((size_t)n * size), y = guarded_alloc((size_t)n * 4);
+            fill_blocks(type, RANDOM, w.data, (size_t)n, &r);
+            kernels_at(i)->widen(type, w.data, n, y.data);
+            for (int k = 0; k < n; k++) {
+                ck_assert_double_eq((double)((float *)y.data)[k],
+                                    weight_at(type, (uint8_t *)w.data + (size_t)k * size, k));
+            }
+            guarded_free(&w);
+            guarded_free(&y);
+        }
+    }
+}
+END_TEST
+
 START_TEST(mxfp4_scales_of_any_exponent) {
     for (int e = 0; e < 256; e++) {
         ck_assert_double_eq((double)cw_e8m0_half((uint8_t)e), ldexp(1.0, e - 128));
@@ -460,6 +481,7 @@ int main(void) {
     TCase *t = tcase_create("kernels");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, dequantised_blocks_say_what_the_format_says, 0, n_all_types);
+    tcase_add_test(t, float_rows_widen_exactly);
     tcase_add_test(t, mxfp4_scales_of_any_exponent);
     tcase_add_loop_test(t, products_equal_scalar_in_every_bit, 0, n_all_types);
     tcase_add_test(t, checker_catches_wrong_kernels);
