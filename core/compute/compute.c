@@ -458,9 +458,10 @@ static void matmul_some(struct cw_compute *c, const struct cw_product *p, int n)
         m.pack[i] = time_to_pack(c, p[i].w);
     }
     m.arena = c->arena;
-    /* Units of equal bytes, eight a thread: small enough to share out evenly when a core is slow.
-     */
-    size_t target = bytes / ((size_t)c->n_threads * 8) + 1;
+    /* Units of equal bytes: many a thread where each is long, so that they share out evenly; few
+     * where a phase takes microseconds and claiming a unit costs some. */
+    size_t units = (size_t)c->n_threads * (n > 0 && p[0].x->n > CW_TILE ? 12 : 3);
+    size_t target = bytes / units + 1;
     size_t group = (size_t)c->k->row_group;
     for (int i = 0; i < n; i++) {
         size_t groups = target / (p[i].w->row_bytes * group);
