@@ -163,14 +163,7 @@ static void open_input(struct app *a) {
 
 static void start_generator(struct app *a) {
     const struct app_settings *s = a->settings;
-    struct cw_generator_options opt = {
-        .model_path = s->model,
-        .model = app_model_options(s),
-        .session = app_session_options(s),
-        .naive = s->naive,
-        .chat_template = s->chat_template,
-        .pre = s->pre,
-    };
+    const struct cw_generator_options opt = app_generator_options(s, s->model, s->chat_template);
     struct cw_err err = {0};
     if (cw_generator_create(&a->generator, &opt, &s->sampling, &err) != CW_OK) {
         a->generator = NULL;

@@ -79,7 +79,9 @@ static char *read_line(char *dst, int cap, void *arg) {
     return dst;
 }
 
-static int handle_option(struct reader *r, const char *name, const char *value) {
+static int handle_option(void *arg, const char *section, const char *name, const char *value) {
+    struct reader *r = arg;
+    (void)section;
     struct cw_err e = {0};
     if (r->continues && r->option) {
         if (r->option->kind != APP_STRING) {
@@ -109,20 +111,6 @@ static int handle_option(struct reader *r, const char *name, const char *value) 
     return 1;
 }
 
-static int handle(void *arg, const char *section, const char *name, const char *value) {
-    struct reader *r = arg;
-    struct cw_err e = {0};
-    if (strcmp(section, "keys") != 0) {
-        return handle_option(r, name, value);
-    }
-    r->option = NULL;
-    if (r->sink && r->sink->key && r->sink->key(r->sink->arg, name, value, &e) != CW_OK) {
-        set_error(r, e.text);
-        return 0;
-    }
-    return 1;
-}
-
 int app_config_load(struct app_settings *s, const char *path, const struct app_config_sink *sink,
                     struct cw_err *err) {
     struct reader r = {.settings = s, .sink = sink, .path = path};
@@ -131,7 +119,7 @@ int app_config_load(struct app_settings *s, const char *path, const struct app_c
         int code = errno == ENOENT ? CW_ENOENT : CW_EIO;
         return cw_fail(err, code, "%s: %s", path, strerror(errno));
     }
-    int bad_line = ini_parse_stream(read_line, &r, handle, &r);
+    int bad_line = ini_parse_stream(read_line, &r, handle_option, &r);
     if (bad_line > 0 && r.err.code == CW_OK) {
         r.line = bad_line;
         set_error(&r, "neither 'option = value' nor a [section]");

@@ -23,6 +23,19 @@ struct cw_session_options app_session_options(const struct app_settings *s) {
     };
 }
 
+struct cw_generator_options app_generator_options(const struct app_settings *s,
+                                                  const char *model_path,
+                                                  const char *chat_template) {
+    return (struct cw_generator_options){
+        .model_path = model_path,
+        .model = app_model_options(s),
+        .session = app_session_options(s),
+        .naive = s->naive,
+        .chat_template = chat_template,
+        .pre = s->pre,
+    };
+}
+
 int app_engine_open(struct app_engine *e, const struct app_settings *s,
                     const struct app_paths *paths, unsigned parts, struct cw_err *err) {
     memset(e, 0, sizeof *e);

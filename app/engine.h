@@ -28,6 +28,10 @@ int app_engine_open(struct app_engine *e, const struct app_settings *s,
 void app_engine_close(struct app_engine *e);
 
 struct cw_model_options app_model_options(const struct app_settings *s);
+/* What the generator is created with; borrows everything. chat_template NULL: the file's. */
+struct cw_generator_options app_generator_options(const struct app_settings *s,
+                                                  const char *model_path,
+                                                  const char *chat_template);
 struct cw_session_options app_session_options(const struct app_settings *s);
 
 #endif

@@ -54,24 +54,6 @@ static void fail(struct shot *t, const char *what, const char *why, size_t n) {
     t->done = true;
 }
 
-/* The model could not be loaded. An event has room for the beginning of the line only: where it was
- * cut, opening once more gives the whole. */
-static void fail_loading(struct shot *t, const struct cw_event *ev) {
-    struct app_engine e;
-    struct app_paths none = {.data = (char *)""};
-    struct cw_err err = {0};
-    bool cut = ev->n_text + 4 > CW_EVENT_TEXT; /* at a character's border */
-    if (!cut) {
-        fail(t, "", ev->text, ev->n_text);
-    } else if (app_engine_open(&e, t->settings, &none, APP_ENGINE_TOKENIZER | APP_ENGINE_SESSION,
-                               &err) == CW_OK) {
-        app_engine_close(&e);
-        fail(t, "", ev->text, ev->n_text);
-    } else {
-        fail(t, "", err.text, strlen(err.text));
-    }
-}
-
 /* ---- output --------------------------------------------------------------------------------- */
 
 /* A reply is hostile input: on a terminal only its line ends and tabs act. */
@@ -193,7 +175,7 @@ static void on_event(struct shot *t, const struct cw_event *ev) {
         start(t);
         break;
     case CW_EV_FAILED:
-        fail_loading(t, ev);
+        fail(t, "", ev->text, ev->n_text);
         break;
     case CW_EV_NOTICE:
         cli_note("%.*s", (int)ev->n_text, ev->text);
@@ -253,19 +235,6 @@ static void loop(struct shot *t) {
     }
 }
 
-static int create_generator(struct shot *t, struct cw_err *err) {
-    const struct app_settings *s = t->settings;
-    const struct cw_generator_options opt = {
-        .model_path = t->opt->model_path,
-        .model = app_model_options(s),
-        .session = app_session_options(s),
-        .naive = s->naive,
-        .chat_template = t->opt->chat_template,
-        .pre = s->pre,
-    };
-    return cw_generator_create(&t->generator, &opt, &s->sampling, err);
-}
-
 int app_oneshot_run(struct app_settings *s, const struct app_oneshot *o) {
     struct shot t = {.settings = s, .opt = o, .terminal = isatty(STDOUT_FILENO)};
     struct cw_err err = {0};
@@ -278,7 +247,9 @@ int app_oneshot_run(struct app_settings *s, const struct app_oneshot *o) {
     if (signal(SIGINT, on_interrupt) == SIG_IGN) {
         signal(SIGINT, SIG_IGN); /* as under nohup */
     }
-    if (create_generator(&t, &err) == CW_OK) {
+    const struct cw_generator_options opt =
+        app_generator_options(s, o->model_path, o->chat_template);
+    if (cw_generator_create(&t.generator, &opt, &s->sampling, &err) == CW_OK) {
         loop(&t);
     } else {
         t.status = cli_failed("", &err);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "app/app_impl.h"
+#include "app/cli.h"
 #include "chinwag/clock.h"
 
 static const double SPARK_S = 0.4; /* between two values of the spark line */
@@ -31,15 +31,9 @@ static const char *model_name(const struct app *a) {
     return info != NULL ? info->name : "";
 }
 
+/* A fixed seed would give /regen the same reply again: each further one counts on. */
 static uint32_t choose_seed(const struct app *a) {
-    uint32_t seed;
-    if (a->settings->seed >= 0) {
-        return (uint32_t)a->settings->seed + a->n_regenerated;
-    }
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed) {
-        seed = (uint32_t)(cw_now() * 1e6);
-    }
-    return seed;
+    return cli_seed(a->settings) + (a->settings->seed >= 0 ? a->n_regenerated : 0);
 }
 
 /* Take a question that got no answer out of the conversation and give it back to the person. */
@@ -229,7 +223,7 @@ void app_new_chat(struct app *a) {
     ui_transcript_clear(a->transcript);
     a->status.ctx_used = 0;
     a->status.tps = a->status.ttft_s = 0;
-    a->status.n_reused = a->status.n_evaluated = 0;
+    a->status.n_reused = a->status.n_evaluated = a->status.anew_from = 0;
     a->dirty = true;
 }
 

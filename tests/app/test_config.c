@@ -18,7 +18,6 @@ static char file[128];
 static struct app_settings s;
 static struct cw_err err;
 static struct cw_buf warnings;
-static struct cw_buf keys;
 
 static void setup(void) {
     snprintf(dir, sizeof dir, "/tmp/chinwag-config-XXXXXX");
@@ -33,23 +32,14 @@ static void teardown(void) {
     rmdir(dir);
     app_settings_free(&s);
     cw_buf_free(&warnings);
-    cw_buf_free(&keys);
 }
 
 static void on_warning(void *arg, const char *line) {
     cw_buf_printf(&warnings, "%s\n", line);
 }
 
-static int on_key(void *arg, const char *action, const char *name, struct cw_err *e) {
-    if (strcmp(action, "bad") == 0) {
-        return cw_fail(e, CW_EINVAL, "no such action");
-    }
-    cw_buf_printf(&keys, "%s=%s;", action, name);
-    return CW_OK;
-}
-
 static int load_bytes(const char *text, size_t n) {
-    const struct app_config_sink sink = {.warn = on_warning, .key = on_key};
+    const struct app_config_sink sink = {.warn = on_warning};
     FILE *f = fopen(file, "w");
     ck_assert_ptr_nonnull(f);
     ck_assert_uint_eq(fwrite(text, 1, n, f), n);
@@ -115,15 +105,6 @@ START_TEST(unknown_options_are_warned_of) {
     ck_assert_ptr_nonnull(strstr(warnings.data, wanted));
     ck_assert_int_eq(s.sampling.top_k, 3);
     ck_assert_int_eq(s.n_threads, 0);
-}
-END_TEST
-
-START_TEST(keys_are_passed_on) {
-    ck_assert_int_eq(load("[keys]\nregen = F9\nquit = C-q\n[other]\ntemp = 1\n"), CW_OK);
-    ck_assert_str_eq(keys.data, "regen=F9;quit=C-q;");
-    ck_assert_float_eq(s.sampling.temp, 1);
-    ck_assert_int_eq(load("[keys]\nregen = F9\nbad = x\n"), CW_EFORMAT);
-    expect_error(3, "no such action");
 }
 END_TEST
 
@@ -274,7 +255,6 @@ int main(void) {
     tcase_add_test(t, a_text_goes_on_in_indented_lines);
     tcase_add_test(t, only_a_text_can_go_on);
     tcase_add_test(t, unknown_options_are_warned_of);
-    tcase_add_test(t, keys_are_passed_on);
     tcase_add_loop_test(t, errors_name_file_and_line, 0, (int)(sizeof bad / sizeof *bad));
     tcase_add_test(t, long_lines_and_nul_are_refused);
     tcase_add_test(t, missing_and_unreadable_files);
