@@ -301,7 +301,7 @@ static void bind_ends(struct loader *l) {
     }
 }
 
-/* granite's conversions switch the rotation off by a key. */
+/* Some conversions switch the rotation off by a key. */
 static bool rotation_is_off(struct loader *l) {
     bool finetuned = true;
     if (l->m->arch->rope_finetuned_key && l->rc == CW_OK) {
