@@ -309,8 +309,12 @@ static void complete_show(const struct app *a, const char *line, size_t begin,
 }
 
 static void run_stats(struct app *a, const char *args) {
-    const struct chat_message *m = chat_last(&a->chat);
-    if (m == NULL || m->role != CHAT_REPLY || !m->done) {
+    const struct chat_message *m = NULL; /* the one under way has no figures yet */
+    for (size_t i = a->chat.n; i-- > 0 && m == NULL;) {
+        const struct chat_message *c = &a->chat.messages[i];
+        m = c->role == CHAT_REPLY && c->done ? c : NULL;
+    }
+    if (m == NULL) {
         app_hint(a, true, "no reply is finished yet");
         return;
     }

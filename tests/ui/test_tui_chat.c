@@ -221,6 +221,10 @@ START_TEST(stops_and_goes_on) {
     pty_type(&t.pty, "more\r"); /* the next message works */
     ck_assert(pty_wait_text(&t.pty, "   more"));
     ck_assert(pty_wait_text(&t.pty, "answering"));
+    pty_type(&t.pty, "/stats\r"); /* meanwhile: those of the reply before */
+    ck_assert(pty_wait_text(&t.pty, "stop                  cancel"));
+    pty_type(&t.pty, "q");
+    ck_assert(pty_wait_no_text(&t.pty, "The last reply"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
     tui_finish(&t);
