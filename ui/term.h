@@ -52,6 +52,16 @@ void ui_term_resized(void);              /* take the present size over; all is d
 void ui_term_redraw(void);               /* the next blit draws everything */
 void ui_term_blit(const struct ui_screen *s);
 
+/* Put text on the clipboard with OSC 52, wrapped for tmux and screen where they are in between.
+ * False: it is longer than terminals take (UI_COPY_MAX), nothing was sent. */
+enum { UI_COPY_MAX = 100 * 1024 };
+bool ui_term_copy(const char *text, size_t n);
+/* A bell, and a notification where the terminal has them (OSC 9); control bytes are left out. */
+void ui_term_notify(const char *text);
+void ui_term_title(const char *text); /* of the window; NULL: as it was found */
+/* Reports of the wheel and of clicks; while on, the terminal's own selection needs Shift. */
+void ui_term_mouse(bool on);
+
 /* Give the terminal back, stop, and take it again when continued. */
 void ui_term_suspend(void);
 void ui_term_continue(void); /* for UI_SIGNAL_CONT */

@@ -41,6 +41,12 @@ void ui_transcript_set_note(struct ui_transcript *t, uint32_t block, const char 
 /* Mark the text to come with a label in the margin, such as "T 0.80 -> 0.95". */
 void ui_transcript_mark(struct ui_transcript *t, uint32_t block, const char *label);
 void ui_transcript_remove(struct ui_transcript *t, uint32_t block);
+/* A folded block shows its heading with the number of its lines; new UI_BLOCK_THINKING blocks fold
+ * when they are finished, unless unfolded since. Block 0: every thinking block. */
+void ui_transcript_fold(struct ui_transcript *t, uint32_t block, bool folded);
+bool ui_transcript_folded(const struct ui_transcript *t, uint32_t block);
+/* Replies as rendered Markdown (the default) or as the raw text. */
+void ui_transcript_set_markdown(struct ui_transcript *t, bool on);
 
 /* The size that is drawn at; scrolling needs it. Lines that do not fit any more are made anew. */
 void ui_transcript_resize(struct ui_transcript *t, int rows, int cols);
@@ -51,6 +57,43 @@ void ui_transcript_to_end(struct ui_transcript *t);
 bool ui_transcript_at_end(const struct ui_transcript *t);
 /* Lines that came below the view since it left the end; 0 at the end. */
 size_t ui_transcript_new_lines(struct ui_transcript *t);
+
+/* ---- tokens (the lens) ----
+ *
+ * The text appended next to `block` begins a token, whose probability chooses its colour while the
+ * lens is on (0 .. 1; < 0: unknown). Tokens are counted from 0 in each block. With the lens on
+ * replies are shown raw. */
+void ui_transcript_token(struct ui_transcript *t, uint32_t block, double probability);
+size_t ui_transcript_n_tokens(const struct ui_transcript *t, uint32_t block);
+/* Byte at which token `token` begins in the text of its block. */
+size_t ui_transcript_token_offset(const struct ui_transcript *t, uint32_t block, size_t token);
+/* Lens on, with its cursor on one token, which is scrolled into view; block 0: off. */
+void ui_transcript_lens(struct ui_transcript *t, uint32_t block, size_t token);
+
+/* ---- searching ----
+ *
+ * Find `needle` (letters of either case alike) in all blocks and highlight every hit; NULL or "":
+ * none. Returns the number of hits. The hit nearest to what is shown becomes the current one; next
+ * goes on by `step` hits, around the ends, and scrolls to it. Text that comes later is searched as
+ * it comes. */
+size_t ui_transcript_search(struct ui_transcript *t, const char *needle);
+void ui_transcript_search_next(struct ui_transcript *t, int step);
+/* Number of the current hit, from 1, and of all hits; 0 and 0 without. */
+void ui_transcript_search_at(const struct ui_transcript *t, size_t *current, size_t *hits);
+
+/* ---- picking what to copy ---- */
+enum ui_pick { UI_PICK_NONE, UI_PICK_MESSAGE, UI_PICK_CODE };
+/* Pick the message or the code block `step` away from the picked one (from the end of what is
+ * shown, when none is) and scroll to it; false: there is none there. */
+bool ui_transcript_pick(struct ui_transcript *t, enum ui_pick kind, int step);
+void ui_transcript_unpick(struct ui_transcript *t);
+enum ui_pick ui_transcript_picked(const struct ui_transcript *t);
+/* Block of the picked message or code; 0: none. Its text as it was written, without the wraps, the
+ * box or the margin, is appended to `out` (may be NULL). */
+uint32_t ui_transcript_picked_text(const struct ui_transcript *t, struct cw_buf *out);
+/* The source of a block. Valid until it changes. */
+struct cw_str ui_transcript_source(const struct ui_transcript *t, uint32_t block);
+void ui_transcript_show(struct ui_transcript *t, uint32_t block); /* scroll to its heading */
 
 /* Bytes of text that lines were made of so far, those done over included: what tests of long texts
  * look at. */

@@ -89,7 +89,18 @@ struct cw_request {
     bool ignore_eog;  /* go on past end tokens (measuring) */
     int think;        /* -1: as the template does by default; 0, 1: enable_thinking */
     double started_s; /* cw_now() when the person pressed Enter; 0: when it was handed over */
+    /* Position in the reply of the first token to be drawn: how many generated tokens the continued
+     * reply already has, so that a reply that was cut and goes on draws as one that was not. */
+    uint64_t first_position;
+    /* Several replies from one prefix, decoded as one batch (0 and 1: one; at most
+     * CW_MAX_REPLIES). Reply r has seed + r; its events carry r in `reply`. Each ends with a
+     * CW_EV_REPLY_DONE; CW_EV_DONE still is the last event of the request. */
+    uint32_t n_replies;
+    /* Guess tokens from what stands in prompt and reply already, and check them in one batch: the
+     * same tokens, sooner where text repeats. */
+    bool lookup;
 };
+enum { CW_MAX_REPLIES = 8 };
 
 /* Hand over a request; *number (may be NULL) receives its number. CW_EBUSY while one runs. Before
  * CW_EV_READY a request is accepted and waits for the model. Later failures arrive as CW_EV_DONE
@@ -100,6 +111,22 @@ int cw_generator_start(struct cw_generator *g, const struct cw_request *req, uin
 /* Stop the running request, if any: CW_EV_DONE with CW_STOP_CANCEL follows within 0.3 s, also while
  * it waits for the model to load. */
 void cw_generator_cancel(struct cw_generator *g);
+
+/* While paused no token is drawn; cw_generator_step lets one through. Pausing outlives a request
+ * only until its end. Any thread. */
+void cw_generator_pause(struct cw_generator *g, bool paused);
+void cw_generator_step(struct cw_generator *g);
+bool cw_generator_paused(const struct cw_generator *g);
+
+/* End the thinking section that is under way: its end marker is put where the next token would be
+ * drawn, and the answer begins. Without effect outside of one. */
+void cw_generator_answer_now(struct cw_generator *g);
+
+/* What the person is writing, as the request that Enter would make of it. While no request runs the
+ * thread evaluates what will stay the same of it (whole words), so that Enter finds little left to
+ * do; a newer draft, a count or a request interrupts it, edits rewind. NULL: nothing to evaluate.
+ * Copied. No events but CW_EV_FAILED ones of the model; a draft that cannot be rendered is left. */
+void cw_generator_prepare(struct cw_generator *g, const struct cw_request *draft);
 
 /* New sampling settings, for the very next draw. */
 void cw_generator_publish(struct cw_generator *g, const struct cw_sampling *s);

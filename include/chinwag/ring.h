@@ -27,6 +27,8 @@ enum cw_event_kind {
     CW_EV_CHANGE,   /* u.change: new sampling settings took hold for the token at this position */
     CW_EV_DONE,     /* u.done; figures are final. Always the last event of a request */
     CW_EV_COUNT,    /* u.count: answer to cw_generator_count */
+    /* u.done of one of several replies of a request; those of a request for one have none */
+    CW_EV_REPLY_DONE,
 };
 
 enum cw_stop {
@@ -44,6 +46,7 @@ enum { CW_EVENT_TEXT = 512 }; /* as much as an error line */
 struct cw_event {
     enum cw_event_kind kind;
     uint32_t request; /* number of the request it belongs to, 0 for loading */
+    uint32_t reply;   /* which of the request's replies, from 0 (tokens, REPLY_DONE) */
     union {
         struct {
             uint64_t done, total;
