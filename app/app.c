@@ -18,10 +18,14 @@
 #include "app/app_impl.h"
 #include "app/commands.h"
 #include "app/engine.h"
+#include "app/power.h"
 #include "chinwag/clock.h"
 #include "ui/term.h"
 
 static const double FRAME_S = 1.0 / 60;
+static const double BATTERY_S = 30; /* between two looks at the power supply */
+
+static struct cw_buf notes; /* of app_chat_note, a line each */
 
 /* ---- saying things -------------------------------------------------------------------------- */
 
@@ -32,6 +36,9 @@ void app_hint(struct app *a, bool error, const char *fmt, ...) {
     va_end(args);
     a->hint_error = error;
     a->dirty = true;
+    if (a->plain != NULL) {
+        app_plain_say(a, error, a->hint);
+    }
 }
 
 void app_tell(struct app *a, bool error, const char *text, size_t n) {
@@ -42,20 +49,86 @@ void app_tell(struct app *a, bool error, const char *text, size_t n) {
     a->dirty = true;
 }
 
-void app_show_page(struct app *a, struct ui_overlay *page) {
-    ui_overlay_destroy(a->overlay);
-    a->overlay = page;
+void app_chat_note(const char *line) {
+    cw_buf_printf(&notes, "%s%s", notes.len > 0 ? "\n" : "", line);
+}
+
+void app_apply_settings(struct app *a) {
+    app_apply_look(a);
+    if (a->plain != NULL) {
+        return; /* nothing is captured, and no window named */
+    }
+    ui_term_mouse(a->settings->mouse);
+    if (!a->settings->title && a->title[0] != '\0') {
+        ui_term_title(NULL);
+        a->title[0] = '\0';
+    }
     a->dirty = true;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-static void count_draft(struct app *a) {
+/* Whether what is being written is evaluated already. */
+static bool prefills(struct app *a, double now) {
+    if (a->settings->prefill_typing >= 0) {
+        return a->settings->prefill_typing == 1;
+    }
+    if (now >= a->battery_s) {
+        a->on_battery = app_on_battery();
+        a->battery_s = now + BATTERY_S;
+    }
+    return !a->on_battery;
+}
+
+void app_count_draft(struct app *a, double now) {
     size_t n;
     const char *text = ui_input_text(&n);
     a->draft_ask_s = -1;
-    if (a->phase == APP_IDLE && n > 0) {
+    if (a->phase != APP_IDLE) {
+        return; /* asked again when the reply has ended */
+    }
+    if (n > 0) {
         cw_generator_count(a->generator, text, n, a->draft_serial);
+    }
+    if (prefills(a, now) && !(n > 0 && text[0] == '/')) {
+        app_prepare_draft(a);
+    }
+}
+
+/* What was put in by /read and /glob must leave room for an answer. */
+static void check_attached(struct app *a) {
+    size_t n_ctx = a->status.n_ctx;
+    if (n_ctx > 0 && a->draft_tokens >= n_ctx) {
+        for (size_t i = 0; i < a->n_attached; i++) {
+            ui_input_detach(a->attached[i]);
+        }
+        app_hint(a, true, "too long: %zu tokens, the context holds %zu; taken out again",
+                 a->draft_tokens, n_ctx);
+        app_draft_changed(a);
+    } else {
+        app_hint(a, false, "the message is %zu tokens now, of %zu in the context", a->draft_tokens,
+                 n_ctx);
+    }
+    a->n_attached = 0;
+}
+
+void app_on_events(struct app *a) {
+    if (a->draft_known && a->n_attached > 0) {
+        check_attached(a);
+    }
+    bool ended = a->seen_request != 0 && (a->phase != APP_RUNNING || a->request != a->seen_request);
+    if (ended) {
+        double took_s = cw_now() - a->seen_s;
+        a->seen_request = 0;
+        if (a->settings->bell && took_s > a->settings->bell_after) {
+            char text[64];
+            snprintf(text, sizeof text, "the reply is there, after %.0f s", took_s);
+            ui_term_notify(text);
+        }
+    }
+    if (a->phase == APP_RUNNING && a->seen_request == 0) {
+        a->seen_request = a->request;
+        a->seen_s = cw_now();
     }
 }
 
@@ -77,7 +150,7 @@ static void on_signals(struct app *a) {
     if (flags & UI_SIGNAL_RESIZE) {
         ui_term_resized();
     }
-    a->dirty = true;
+    a->dirty = a->urgent = true;
 }
 
 static void read_keys(struct app *a, bool readable) {
@@ -96,11 +169,21 @@ static double sooner(double a, double b) {
     return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
+/* When the next frame is due; < 0: none is. */
+static double frame_due(const struct app *a) {
+    double figures = a->status_old ? a->status_s + APP_STATUS_S : -1;
+    if (!a->dirty) {
+        return figures;
+    }
+    return a->urgent ? a->frame_s + FRAME_S : a->frame_s + ui_term_pause();
+}
+
 /* Milliseconds until something is due, rounded up; -1: nothing is. */
 static int timeout_ms(const struct app *a, double now) {
-    double due = a->dirty ? a->next_frame_s : -1;
+    double due = frame_due(a);
     due = sooner(due, ui_keys_deadline(a->keys));
     due = sooner(due, a->draft_ask_s);
+    due = sooner(due, a->persist.due_s);
     if (due < 0) {
         return -1;
     }
@@ -113,22 +196,25 @@ static void loop(struct app *a) {
     while (!a->leave) {
         double now = cw_now();
         if (a->draft_ask_s >= 0 && now >= a->draft_ask_s) {
-            count_draft(a);
+            app_count_draft(a, now);
         }
-        if (a->dirty && now >= a->next_frame_s) {
+        double due = frame_due(a);
+        if (due >= 0 && now >= due) {
             a->dirty = false;
-            a->next_frame_s = now + FRAME_S;
             a->frame_s = now;
             app_draw(a);
             ui_term_blit(&a->screen);
+            a->urgent = false;
         }
-        struct pollfd fds[3] = {
+        app_persist_tick(a, now);
+        struct pollfd fds[4] = {
             {.fd = ui_term_fd(), .events = POLLIN},
             {.fd = ui_term_wake_fd(), .events = POLLIN},
             {.fd = a->generator ? cw_ring_fd(cw_generator_ring(a->generator)) : -1,
              .events = POLLIN},
+            {.fd = app_persist_fd(a), .events = POLLIN},
         };
-        if (poll(fds, 3, more_events ? 0 : timeout_ms(a, cw_now())) < 0) {
+        if (poll(fds, 4, more_events ? 0 : timeout_ms(a, cw_now())) < 0) {
             continue; /* interrupted: the flag's descriptor is readable now */
         }
         if (fds[1].revents != 0) {
@@ -138,6 +224,10 @@ static void loop(struct app *a) {
         if (fds[2].revents != 0 || more_events) {
             more_events = app_drain(a);
         }
+        if (fds[3].revents != 0) {
+            app_persist_drain(a);
+        }
+        app_on_events(a);
     }
 }
 
@@ -163,8 +253,11 @@ static void open_input(struct app *a) {
 
 static void start_generator(struct app *a) {
     const struct app_settings *s = a->settings;
-    const struct cw_generator_options opt = app_generator_options(s, s->model, s->chat_template);
+    struct cw_generator_options opt = app_generator_options(s, s->model, s->chat_template);
     struct cw_err err = {0};
+    if (s->cache_disk > 0 && !s->keep_private && a->paths->cache[0] != '\0') {
+        opt.snapshot_dir = a->paths->cache;
+    }
     if (cw_generator_create(&a->generator, &opt, &s->sampling, &err) != CW_OK) {
         a->generator = NULL;
         app_load_failed(a, err.text, strlen(err.text));
@@ -182,27 +275,52 @@ int app_chat_run(struct app_settings *settings, const struct app_paths *paths) {
     struct cw_err err = {0};
     ui_term_locale();
     cw_set_oom_hook(ui_term_emergency);
-    if (ui_term_open(settings->color, &err) != CW_OK) {
+    int rc = settings->plain ? CW_EINVAL : ui_term_open(settings->color, &err);
+    if (rc == CW_EINVAL) { /* as is wished, or the terminal can do no better */
+        if (!settings->plain) {
+            fprintf(stderr, "chinwag: %s: the chat goes on in plain lines\n", err.text);
+        }
+        a.plain = app_plain_create();
+        rc = ui_term_open_plain(&err);
+    }
+    if (rc != CW_OK) {
         fprintf(stderr, "chinwag: %s\n", err.text);
+        app_plain_destroy(a.plain);
         return 1;
     }
     a.transcript = ui_transcript_create();
+    chat_init(&a.chat, app_random_seed());
+    app_persist_open(&a);
     a.keys = ui_keys_create();
-    ui_term_define_keys(a.keys);
+    if (a.plain == NULL) {
+        ui_term_define_keys(a.keys);
+    }
     ui_screen_init(&a.screen, 1, 1);
     open_input(&a);
+    app_apply_settings(&a);
+    if (notes.len > 0) {
+        app_tell(&a, false, notes.data, notes.len);
+        cw_buf_free(&notes);
+    }
     start_generator(&a);
     app_publish(&a);
 
-    loop(&a);
-
+    if (a.plain != NULL) {
+        app_plain_loop(&a);
+    } else {
+        loop(&a);
+    }
     ui_term_close(); /* first, so that nothing below can leave the terminal as it is */
     cw_generator_destroy(a.generator);
     ui_input_close();
-    ui_overlay_destroy(a.overlay);
+    app_enter(&a, NULL);
+    ui_lineedit_free(&a.needle);
     ui_screen_free(&a.screen);
     ui_keys_destroy(a.keys);
     ui_transcript_destroy(a.transcript);
+    app_persist_close(&a);
+    app_plain_destroy(a.plain);
+    app_tree_free(&a);
     chat_free(&a.chat);
     for (size_t i = 0; i < a.n_queue; i++) {
         free(a.queue[i].text);

@@ -9,6 +9,9 @@
 
 struct app_paths; /* app/paths.h: config, data, state and cache directories */
 
+/* A line to show when the chat begins, such as a warning about config.ini. */
+void app_chat_note(const char *line);
+
 /* Run the chat on standard input and output, which must be a terminal. `settings` is changed by
  * /set and by keys; it stays the caller's. Returns the exit status of the program: 0 when the
  * person left, 1 when the chat could not start (said on standard error). When a signal ends the

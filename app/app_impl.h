@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The chat as its own parts see it: the state of the event loop, and what commands may do with it.
- * Private to app.c (the loop), turn.c (requests and replies), keys.c, commands.c and draw.c. Main
- * thread.
+ * Private to app.c (the loop), turn.c (requests and replies), keys.c and live.c (what keys do), the
+ * modes (page.c, palette.c, search.c, lens.c, pick.c), commands.c with the cmd_*.c, and draw.c.
+ * Main thread.
  */
 #ifndef APP_APP_IMPL_H
 #define APP_APP_IMPL_H
@@ -10,13 +11,21 @@
 #include "app/app.h"
 #include "app/chat.h"
 #include "app/paths.h"
+#include "app/persist.h"
+#include "app/plain.h"
+#include "app/tree.h"
 #include "ui/input.h"
+#include "ui/keymap.h"
+#include "ui/lineedit.h"
 #include "ui/overlay.h"
+#include "ui/palette.h"
 #include "ui/statusbar.h"
 #include "ui/transcript.h"
 
 /* Seconds without a key before the draft's tokens are counted. */
 #define APP_DRAFT_PAUSE_S 0.15
+/* Between two looks at the figures in the status bar while they flow. */
+#define APP_STATUS_S 0.5
 
 enum app_phase { APP_LOADING, APP_IDLE, APP_RUNNING, APP_NO_MODEL };
 
@@ -25,6 +34,21 @@ struct app_queued {
     char *text;
     double entered_s; /* when Enter was pressed */
 };
+
+struct app;
+
+/* What has the keyboard instead of the input line, and what it shows. At most one at a time. */
+struct app_mode {
+    /* False: none of its keys. Keys of the table then do what they always do; others do nothing. */
+    bool (*key)(struct app *a, const struct ui_key *key);
+    void (*close)(struct app *a); /* or NULL */
+    /* Of `rows` rows of the conversation, how many it takes from below; NULL: none. */
+    int (*rows)(struct app *a, int rows);
+    void (*draw)(struct app *a, int row, int rows);
+    void (*line)(struct app *a, int row); /* in place of the input line; NULL: that stays */
+};
+extern const struct app_mode app_mode_page, app_mode_palette, app_mode_search, app_mode_lens,
+    app_mode_pick, app_mode_tree, app_mode_several, app_mode_chooser;
 
 struct app {
     struct app_settings *settings;
@@ -36,6 +60,8 @@ struct app {
     unsigned leave_signal; /* UI_SIGNAL_* that ended the loop */
 
     struct chat chat;
+    struct app_tree tree;
+    struct app_persist persist;
     struct ui_transcript *transcript;
     struct app_queued *queue;
     size_t n_queue;
@@ -44,18 +70,28 @@ struct app {
     uint32_t request;
     bool cancelled;
     double prompt_s;             /* when evaluation began */
-    uint32_t n_regenerated;      /* replies of this turn thrown away, for their seeds */
     struct cw_sampling at_start; /* settings the reply began with */
     double spark_s;              /* when the spark line got its last value */
 
+    struct app_plain *plain; /* a chat in plain lines; NULL: on the screen */
     struct ui_screen screen;
     struct ui_keys *keys;
-    struct ui_overlay *overlay; /* NULL: none */
+    const struct app_mode *mode; /* NULL: the input line has the keyboard */
+    struct ui_overlay *overlay;  /* of the page */
+    struct ui_palette *palette;
+    struct ui_lineedit needle; /* of the search; stays for the next one */
+    struct {
+        size_t message, token;
+        int selected; /* of the choices */
+    } lens;
     struct ui_status status;
-    char hint[512]; /* one line for the person, until the next key */
+    struct ui_status status_shown; /* as it was at status_s */
+    double status_s;
+    bool status_old; /* and not as it is */
+    char hint[512];  /* one line for the person, until the next key */
     bool hint_error;
     bool dirty;
-    double next_frame_s;
+    bool urgent;    /* the change is the person's doing: show it at once */
     double frame_s; /* time of the last frame, monotonic */
 
     /* tokens of the draft */
@@ -63,14 +99,40 @@ struct app {
     double draft_ask_s;    /* when to ask; < 0: nothing to ask */
     bool draft_known;
     size_t draft_tokens;
+    size_t draft_last;     /* tokens when it was last known; 0: never */
+    unsigned attached[32]; /* files put into the draft since its last count */
+    size_t n_attached;
+    bool on_battery;
+    double battery_s; /* when to look again */
+
+    /* the reply as the loop sees it: for the bell */
+    uint32_t seen_request;
+    double seen_s;   /* when it began */
+    char title[256]; /* of the window, as last set */
+    double rss_s;    /* when the memory was last asked for */
 };
 
-/* One line above the input, gone with the next key. */
+/* One line above the input, gone with the next key; in plain lines one like others. */
 void app_hint(struct app *a, bool error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* A block in the conversation that is not part of it. */
 void app_tell(struct app *a, bool error, const char *text, size_t n);
-void app_show_page(struct app *a, struct ui_overlay *page); /* takes the page */
+void app_show_page(struct app *a, struct ui_overlay *page); /* takes the page; NULL closes it */
+void app_enter(struct app *a, const struct app_mode *mode); /* NULL: back to the input line */
+void app_open_palette(struct app *a);
+/* A conversation to be loaded from the palette, if that is still open. */
+void app_palette_conversation(struct app *a, const char *title, const char *detail,
+                              const char *name);
+void app_search_start(struct app *a, int step);
+void app_lens_start(struct app *a);
+void app_pick_start(struct app *a);
+/* Put text on the clipboard and say so, or why not. */
+void app_copy(struct app *a, const char *text, size_t n, const char *what);
+/* Settings of the interface that are not looked at while drawing: take them over. */
+void app_apply_settings(struct app *a);
+void app_apply_look(struct app *a); /* theme and Markdown, as app_apply_settings has to */
+/* Set what a preset sets; false: there is none of that name. */
+bool app_preset(struct app *a, const char *name);
 
 const struct cw_model_info *app_model_info(const struct app *a); /* NULL: not loaded */
 
@@ -81,6 +143,12 @@ bool app_regenerate(struct app *a);
 bool app_continue(struct app *a);
 bool app_undo(struct app *a);
 void app_new_chat(struct app *a);
+/* Go on from token `token` of reply `message` with id in its place; what came after stays as a
+ * branch. False with a hint when that is not possible. */
+bool app_branch_at(struct app *a, size_t message, size_t token, int32_t id);
+/* Hand the draft in the input line to the generator as the request Enter would make of it
+ * (cw_generator_prepare); an empty line takes the last one back. */
+void app_prepare_draft(struct app *a);
 /* New values in settings->sampling: show them, and hand them to the generator. */
 void app_publish(struct app *a);
 
@@ -92,6 +160,15 @@ void app_load_failed(struct app *a, const char *why, size_t n);
 bool app_drain(struct app *a);
 
 void app_on_key(struct app *a, const struct ui_key *key);
+/* One of our own actions, as its key does it. False: it has no use now, the key is the line's. */
+bool app_act(struct app *a, enum ui_action action, const struct ui_key *key);
+/* The live ones among them: settings, pausing, thinking. False: it is none of these. */
+bool app_act_live(struct app *a, enum ui_action action);
+/* The line was changed by something else than a key: count it anew. */
+void app_draft_changed(struct app *a);
+void app_count_draft(struct app *a, double now); /* ask for it, as it is due */
+/* After events were taken: what hangs on counts and on the end of replies. */
+void app_on_events(struct app *a);
 /* Ctrl+C and SIGINT: what is nearest to being stopped is stopped. */
 void app_interrupt(struct app *a);
 

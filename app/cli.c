@@ -5,7 +5,6 @@
 #include "app/cli.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -134,9 +133,16 @@ static bool word_in(const char *list, const char *word) {
     return false;
 }
 
-static bool accepts(const struct cli_command *command, const struct app_option *o) {
+bool cli_accepts(const struct cli_command *command, const struct app_option *o) {
     char group[32];
+    char name[64];
     snprintf(group, sizeof group, "@%s", o->group);
+    snprintf(name, sizeof name, "--%s", o->name);
+    for (size_t i = 0; i < command->n_flags; i++) {
+        if (word_in(command->flags[i].names, name)) {
+            return false; /* hidden by the command's own */
+        }
+    }
     return (o->where & APP_ON_FLAG) &&
            (word_in(command->options, o->name) || word_in(command->options, group));
 }
@@ -224,7 +230,8 @@ static int help(const struct cli_command *command) {
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         bool any = false;
         for (size_t i = 0; i < app_n_options; i++) {
-            if (strcmp(app_options[i].group, groups[g]) == 0 && accepts(command, &app_options[i])) {
+            if (strcmp(app_options[i].group, groups[g]) == 0 &&
+                cli_accepts(command, &app_options[i])) {
                 if (!any) {
                     cw_buf_printf(&output, "\n%s:\n", groups[g]);
                 }
@@ -261,7 +268,7 @@ static const struct app_option *find_option(const struct cli_command *command, c
         }
         *off = true;
     }
-    return o && accepts(command, o) ? o : NULL;
+    return o && cli_accepts(command, o) ? o : NULL;
 }
 
 static void add_given(struct cli *c, const struct cli_flag *flag, const char *value) {
@@ -350,6 +357,8 @@ int cli_run(const struct cli_command *command, int argc, char **argv) {
             status = cli_usage(&c, "%s: takes no such argument", argv[i]);
         } else if (!command->operand) {
             status = cli_usage(&c, "%s: no such command", argv[i]);
+        } else if (c.operand && c.n_more < command->n_more) {
+            c.more[c.n_more++] = argv[i];
         } else if (c.operand) {
             status = cli_usage(&c, "%s: only one %s can be given", argv[i], command->operand);
         } else {
@@ -435,36 +444,16 @@ bool cli_parse_ids(const char *text, size_t len, int64_t max, struct cw_ids *out
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-char *cli_read_file(const char *path, size_t *len, struct cw_err *err) {
-    bool standard = strcmp(path, "-") == 0;
-    int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    struct cw_buf b = {0};
-    char chunk[65536];
-    ssize_t k = -1;
-    const char *name = standard ? "standard input" : path;
-    if (fd >= 0) {
-        while ((k = read(fd, chunk, sizeof chunk)) != 0) {
-            if (k < 0 && errno == EINTR) {
-                continue;
-            }
-            if (k < 0) {
-                break;
-            }
-            cw_buf_add(&b, chunk, (size_t)k);
-        }
+static int no_such_template(const char *given, struct cw_err *err) {
+    struct cw_buf names = {0};
+    const char *name;
+    for (size_t i = 0; (name = cw_template_builtin_name(i)) != NULL; i++) {
+        cw_buf_printf(&names, "%s%s", i > 0 ? " " : "", name);
     }
-    if (k < 0) {
-        cw_fail(err, errno == ENOENT ? CW_ENOENT : CW_EIO, "%s: %s", name, strerror(errno));
-    }
-    if (fd >= 0 && !standard) {
-        close(fd);
-    }
-    if (k < 0) {
-        cw_buf_free(&b);
-        return NULL;
-    }
-    *len = b.len;
-    return cw_buf_take(&b);
+    cw_fail(err, CW_ENOENT, "%.64s: no such file, and none of the templates known by name: %s",
+            given, names.data);
+    cw_buf_free(&names);
+    return err->code;
 }
 
 int cli_template_source(const struct app_settings *s, char **out, struct cw_err *err) {
@@ -478,9 +467,15 @@ int cli_template_source(const struct app_settings *s, char **out, struct cw_err 
         *out = cw_strdup(given);
         return CW_OK;
     }
+    const char *builtin = cw_template_builtin(given);
+    if (builtin) {
+        *out = cw_strdup(builtin);
+        return CW_OK;
+    }
     *out = cli_read_file(given, &len, err);
     if (!*out) {
-        return err->code;
+        return err->code == CW_ENOENT && !strchr(given, '/') ? no_such_template(given, err)
+                                                             : err->code;
     }
     if (strlen(*out) != len) {
         free(*out);

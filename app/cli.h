@@ -21,12 +21,15 @@ struct cli_flag {
     const char *help;  /* one sentence */
 };
 
+enum { CLI_MAX_MORE = 32 };
+
 struct cli;
 struct cli_command {
     const char *name;     /* "logits"; "" for the chat itself */
     const char *synopsis; /* what follows the name in the usage line */
     const char *summary;  /* one sentence */
     const char *operand;  /* what the one operand is called; NULL: it takes none */
+    size_t n_more;        /* further operands it takes, at most CLI_MAX_MORE */
     const char *options;  /* rows of the option table it accepts, space separated; @group for all
                            * of a group */
     const struct cli_flag *flags;
@@ -40,6 +43,8 @@ struct cli {
     struct app_settings settings;
     struct app_paths paths;
     const char *operand; /* NULL: not given */
+    const char *more[CLI_MAX_MORE];
+    size_t n_more;
     struct {
         const struct cli_flag *flag;
         const char *value;
@@ -54,7 +59,11 @@ int cli_run(const struct cli_command *command, int argc, char **argv);
 /* The commands besides the chat, NULL-terminated. */
 extern const struct cli_command *const cli_commands[];
 extern const struct cli_command cli_chat, cli_info, cli_tokenize, cli_render, cli_logits,
-    cli_generate, cli_perplexity, cli_bench;
+    cli_generate, cli_perplexity, cli_bench, cli_man, cli_completion, cli_conversations, cli_export,
+    cli_import, cli_delete, cli_forget;
+
+/* Whether a command takes this row of the option table. */
+bool cli_accepts(const struct cli_command *command, const struct app_option *o);
 
 /* Whether a flag of the command was given, its last value (NULL: not given), and each value in
  * turn: start with *at = 0, NULL ends. `name` is one of its spellings. */

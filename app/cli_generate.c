@@ -132,6 +132,8 @@ static void print(const struct reply *r, const struct cw_figures *f, enum cw_sto
     json_object_object_add(out, "ttft_ms", app_json_number(ttft_s * 1e3));
     json_object_object_add(out, "eval_ms", app_json_number(f->eval_s * 1e3));
     json_object_object_add(out, "tokens_per_s", app_json_number(f->tps));
+    json_object_object_add(out, "guessed", json_object_new_int64((int64_t)f->n_guessed));
+    json_object_object_add(out, "accepted", json_object_new_int64((int64_t)f->n_accepted));
     app_json_put(cli_out(), out, false);
 }
 
@@ -151,6 +153,8 @@ static int generate(struct cli *c, struct app_engine *e, struct reply *r,
         .sampler = cw_sampler_create(n_vocab),
         .tokenizer = e->tokenizer,
         .naive = s->naive,
+        .lookup = s->lookup != 0 && cw_model_get_info(e->model)->exact,
+        .lookup_all = s->lookup == 1,
         .max_tokens = s->n_predict,
         .stops = (const char *const *)s->stops,
         .n_stops = n_stops,

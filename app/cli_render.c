@@ -85,6 +85,11 @@ static bool parse_time(const char *text, struct tm *out) {
 static char *find_source(struct cli *c, const struct app_engine *e, size_t *len,
                          struct cw_err *err) {
     const char *path = cli_value(c, "--template");
+    const char *builtin = path ? cw_template_builtin(path) : NULL;
+    if (builtin) {
+        *len = strlen(builtin);
+        return cw_strdup(builtin);
+    }
     if (path) {
         return cli_read_file(path, len, err);
     }
@@ -179,7 +184,8 @@ static int run(struct cli *c) {
 }
 
 static const struct cli_flag flags[] = {
-    {"--template", "FILE", "Use this Jinja template instead of the model's."},
+    {"--template", "FILE|NAME",
+     "Use this Jinja template (or format: chatml, ...) instead of the model's."},
     {"--bos", "TEXT", "The text of the begin token."},
     {"--eos", "TEXT", "The text of the end token."},
     {"--no-generation-prompt", NULL, "Do not begin a reply at the end."},

@@ -79,10 +79,31 @@ static char *read_line(char *dst, int cap, void *arg) {
     return dst;
 }
 
+static int handle_key(struct reader *r, const char *action, const char *keys) {
+    struct cw_err e = {0};
+    r->option = NULL;
+    int code = CW_OK;
+    if (r->continues) {
+        set_error(r, "keys stand in one line");
+        return 0;
+    }
+    if (r->sink && r->sink->key) {
+        code = r->sink->key(r->sink->arg, action, keys, r->line, &e);
+    }
+    if (code == CW_ENOENT) {
+        warn(r, "unknown action", action);
+    } else if (code != CW_OK) {
+        set_error(r, e.text);
+    }
+    return code == CW_OK || code == CW_ENOENT;
+}
+
 static int handle_option(void *arg, const char *section, const char *name, const char *value) {
     struct reader *r = arg;
-    (void)section;
     struct cw_err e = {0};
+    if (strcmp(section, "keys") == 0) {
+        return handle_key(r, name, value);
+    }
     if (r->continues && r->option) {
         if (r->option->kind != APP_STRING) {
             set_error(r, "a line that begins with a blank can only go on with a text");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * config.ini: a file of `option = value` lines, one for any row of the option table that may stand
- * there, in any section or none. Parsed by
+ * there, in any section or none; in the section `[keys]` lines are `action = KEY, KEY`. Parsed by
  * inih: `;` and `#` begin comments, a line that begins with a blank goes on with the value above it
  * (a further line of a text).
  */
@@ -13,6 +13,9 @@
 struct app_config_sink {
     /* A line that is odd but no error, such as an unknown key: "FILE:LINE: what". May be NULL. */
     void (*warn)(void *arg, const char *line);
+    /* A line of [keys]. CW_ENOENT (no such action) is a warning, any other failure an error. NULL:
+     * keys do not matter here. */
+    int (*key)(void *arg, const char *action, const char *keys, int line, struct cw_err *err);
     void *arg;
 };
 

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/app_impl.h"
 #include "ui/term.h"
@@ -57,17 +58,25 @@ static void draw_rule(struct ui_screen *s, int row) {
 static void draw_title(struct app *a, int row) {
     struct ui_screen *s = &a->screen;
     const struct cw_model_info *info = app_model_info(a);
-    int col = ui_screen_puts(s, row, 1, s->cols, info ? info->name : "chinwag", UI_TITLE);
-    if (info != NULL && info->quant[0] != '\0') {
-        col = ui_screen_puts(s, row, col + 1, s->cols, info->quant, UI_TITLE);
+    char branch[64];
+    app_branch_label(a, branch, sizeof branch);
+    int end_col = s->cols - (int)strlen(branch) - (branch[0] != '\0' ? 2 : 0);
+    if (end_col > s->cols / 2) {
+        ui_screen_puts(s, row, end_col + 1, s->cols, branch, UI_DIM);
+    } else {
+        end_col = s->cols;
     }
-    if (a->chat.n > 0 && a->chat.messages[0].text.len > 0) {
+    int col = ui_screen_puts(s, row, 1, end_col, info ? info->name : "chinwag", UI_TITLE);
+    if (info != NULL && info->quant[0] != '\0') {
+        col = ui_screen_puts(s, row, col + 1, end_col, info->quant, UI_TITLE);
+    }
+    if (a->chat.n > 0 && a->chat.messages[0]->text.len > 0) {
         /* the conversation is called by its first line */
-        const struct cw_buf *text = &a->chat.messages[0].text;
+        const struct cw_buf *text = &a->chat.messages[0]->text;
         const char *end = memchr(text->data, '\n', text->len);
         size_t n = end ? (size_t)(end - text->data) : text->len;
-        col = ui_screen_puts(s, row, col, s->cols, " · ", UI_DIM);
-        ui_screen_put(s, row, col, s->cols - 1, text->data, n < 400 ? n : 400, UI_DIM);
+        col = ui_screen_puts(s, row, col, end_col, " · ", UI_DIM);
+        ui_screen_put(s, row, col, end_col - 1, text->data, n < 400 ? n : 400, UI_DIM);
     }
 }
 
@@ -96,7 +105,7 @@ static void draw_hint(struct app *a, int row, int from) {
 
 static void draw_new_lines(struct app *a, int row) {
     struct ui_screen *s = &a->screen;
-    if (ui_transcript_at_end(a->transcript) || a->overlay != NULL) {
+    if (ui_transcript_at_end(a->transcript) || a->overlay != NULL || a->palette != NULL) {
         return;
     }
     char text[64];
@@ -140,20 +149,116 @@ static void draw_matches(struct app *a, const struct parts *p) {
     }
 }
 
+/* What the message costs; with a mark while a newer count is under way. */
 static void draw_input(struct app *a, const struct parts *p) {
     struct ui_screen *s = &a->screen;
     char tokens[48] = "";
-    if (a->draft_known) {
-        snprintf(tokens, sizeof tokens, "%zu token%s", a->draft_tokens,
-                 a->draft_tokens == 1 ? "" : "s");
+    size_t n = a->draft_known ? a->draft_tokens : a->draft_last;
+    if (!ui_input_empty() && (a->draft_known || n > 0)) {
+        snprintf(tokens, sizeof tokens, "%s%zu token%s", a->draft_known ? "" : "~", n,
+                 n == 1 ? "" : "s");
     }
     int width = (int)strlen(tokens);
     int limit = s->cols - width - 2;
     if (ui_input_draw(s, p->input, p->n_input, limit) && width > 0 && limit > 4) {
         ui_screen_puts(s, p->input + p->n_input - 1, limit + 1, s->cols, tokens, UI_DIM);
     }
-    if (a->overlay != NULL) {
-        s->cursor_row = -1;
+}
+
+/* Before the first message ever: the few things to know. Only where nothing else stands. */
+static void draw_first_hints(struct app *a, int row, int rows) {
+    static const char *const lines[][2] = {
+        {"Enter", "sends the message; Ctrl+J begins a new line"},
+        {"F1", "all keys and commands"},
+        {"F2", "finds a command, a setting, a preset"},
+        {"Ctrl+C", "stops a reply; Ctrl+D or /exit leaves"},
+        {"F5 F6", "less or more chance, in the middle of a reply"},
+    };
+    enum { N = sizeof lines / sizeof lines[0] };
+    struct ui_screen *s = &a->screen;
+    if (a->chat.n > 0 || !ui_input_history_empty() || rows < N + 2 || s->cols < 56) {
+        return;
+    }
+    for (int r = 0; r < rows; r++) {
+        struct cw_buf text = {0};
+        ui_screen_row_text(s, row + r, &text);
+        bool taken = text.len > 0;
+        cw_buf_free(&text);
+        if (taken && r >= rows - N - 1) {
+            return;
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        ui_screen_puts(s, row + rows - N - 1 + i, 3, s->cols, lines[i][0], UI_HELP_KEY);
+        ui_screen_puts(s, row + rows - N - 1 + i, 12, s->cols, lines[i][1], UI_DIM);
+    }
+}
+
+/* Resident memory, asked for at most once a second. */
+static size_t memory_bytes(struct app *a) {
+    if (a->frame_s >= a->rss_s + 1 || a->status.memory_bytes == 0) {
+        unsigned long whole, pages = 0;
+        FILE *f = fopen("/proc/self/statm", "re");
+        bool known = f != NULL && fscanf(f, "%lu %lu", &whole, &pages) == 2;
+        if (f != NULL) {
+            fclose(f);
+        }
+        a->rss_s = a->frame_s;
+        return known ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+    }
+    return a->status.memory_bytes;
+}
+
+static const char *origin_of(const struct app *a, const char *option) {
+    enum app_origin origin = app_settings_origin(a->settings, app_option_find(option));
+    return origin == APP_BUILTIN ? NULL : app_origin_name(origin);
+}
+
+static void draw_status(struct app *a, int row) {
+    const struct cw_model_info *info = app_model_info(a);
+    struct ui_status *st = &a->status;
+    st->model = info ? info->name : NULL;
+    st->temp_origin = origin_of(a, "temp");
+    st->top_p_origin = origin_of(a, "top-p");
+    st->mode = ui_input_mode();
+    st->memory_bytes = memory_bytes(a);
+    const struct chat_message *last = chat_last(&a->chat);
+    st->seed_known = last != NULL && last->role == CHAT_REPLY;
+    st->seed = st->seed_known ? last->seed : 0;
+    struct ui_status now = *st, *shown = &a->status_shown;
+    bool works = st->state == UI_STATE_ANSWERING || st->state == UI_STATE_READING;
+    if (works && cw_generator_paused(a->generator)) {
+        now.state = UI_STATE_PAUSED;
+    }
+    /* figures that change with every token could not be read */
+    a->status_old =
+        !a->urgent && now.state == shown->state && a->frame_s < a->status_s + APP_STATUS_S;
+    if (!a->status_old) {
+        *shown = now;
+        a->status_s = a->frame_s;
+    }
+    shown->model = now.model; /* borrowed */
+    shown->mode = now.mode;
+    ui_statusbar_draw(&a->screen, row, shown);
+}
+
+/* The title of the window follows what the title row says. */
+static void set_title(struct app *a) {
+    char text[sizeof a->title];
+    if (!a->settings->title) {
+        return;
+    }
+    const struct cw_model_info *info = app_model_info(a);
+    const struct cw_buf *first = a->chat.n > 0 ? &a->chat.messages[0]->text : NULL;
+    char line[128] = "";
+    if (first != NULL && first->len > 0) {
+        cw_printable(line, sizeof line, first->data, strcspn(first->data, "\n"));
+    }
+    snprintf(text, sizeof text, "%.64s%s%s", info ? info->name : "chinwag",
+             line[0] != '\0' ? ": " : "", line);
+    if (strcmp(text, a->title) != 0) {
+        snprintf(a->title, sizeof a->title, "%s", text);
+        ui_term_title(text);
     }
 }
 
@@ -166,32 +271,44 @@ void app_draw(struct app *a) {
         ui_input_resize(rows, cols);
     }
     ui_screen_clear(s);
-    struct parts p = divide(rows, ui_input_rows(cols));
-    ui_transcript_resize(a->transcript, p.n_transcript, cols);
+    const struct app_mode *mode = a->mode;
+    bool line = mode != NULL && mode->line != NULL;
+    struct parts p = divide(rows, line ? 1 : ui_input_rows(cols));
+    int panel = mode != NULL && mode->rows != NULL ? mode->rows(a, p.n_transcript) : 0;
+    bool covers = panel >= p.n_transcript && panel > 0;
+    ui_transcript_resize(a->transcript, covers ? p.n_transcript : p.n_transcript - panel, cols);
     if (p.title >= 0) {
         draw_title(a, p.title);
     }
     draw_rule(s, p.title_rule);
-    if (a->overlay != NULL && p.n_transcript > 0) {
-        ui_overlay_draw(a->overlay, s, p.transcript, p.n_transcript);
-    } else {
+    if (!covers) {
         ui_transcript_draw(a->transcript, s, p.transcript);
+        draw_first_hints(a, p.transcript, p.n_transcript - panel);
     }
-    draw_matches(a, &p);
+    if (line) {
+        mode->line(a, p.input);
+    } else {
+        draw_matches(a, &p);
+        draw_input(a, &p);
+        if (mode != NULL) {
+            s->cursor_row = -1;
+        }
+    }
+    if (panel > 0) {
+        mode->draw(a, p.transcript + p.n_transcript - panel, panel);
+    }
     draw_rule(s, p.rule);
     draw_rule(s, p.status_rule);
     if (p.rule >= 0) {
         draw_hint(a, p.rule, 2);
         draw_new_lines(a, p.rule);
     }
-    draw_input(a, &p);
     if (p.status >= 0) {
-        const struct cw_model_info *info = app_model_info(a);
-        a->status.model = info ? info->name : NULL;
         if (p.rule < 0 && a->hint[0] != '\0') {
             draw_hint(a, p.status, 0);
         } else {
-            ui_statusbar_draw(s, p.status, &a->status);
+            draw_status(a, p.status);
         }
     }
+    set_title(a);
 }

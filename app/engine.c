@@ -20,6 +20,9 @@ struct cw_session_options app_session_options(const struct app_settings *s) {
         .n_ctx = (uint32_t)s->n_ctx,
         .chunk = s->chunk,
         .kv = (enum cw_kv_type)s->kv,
+        .cache_ram = s->cache_ram < 0    ? 0
+                     : s->cache_ram == 0 ? CW_NO_CACHE_RAM
+                                         : (uint64_t)s->cache_ram << 20,
     };
 }
 
@@ -33,6 +36,7 @@ struct cw_generator_options app_generator_options(const struct app_settings *s,
         .naive = s->naive,
         .chat_template = chat_template,
         .pre = s->pre,
+        .snapshot_bytes = (uint64_t)s->cache_disk << 20,
     };
 }
 

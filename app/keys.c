@@ -3,7 +3,6 @@
  * What keys do: our own actions, and the input line for the rest.
  */
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,52 +14,38 @@
 #include "ui/keymap.h"
 #include "ui/term.h"
 
-/* A live key: move a setting by a step, on the grid of steps. */
-static void nudge(struct app *a, const char *name, int steps, int per_unit) {
-    const struct app_option *o = app_option_find(name);
-    double value = strcmp(name, "temp") == 0 ? (double)a->settings->sampling.temp
-                                             : (double)a->settings->sampling.top_p;
-    double at = value * per_unit;
-    double point = floor(at + 0.5);
-    bool on_grid = fabs(at - point) < 1e-3;
-    double to = (on_grid ? point + steps : steps > 0 ? ceil(at) : floor(at)) / per_unit;
-    to = to < o->min ? o->min : to > o->max ? o->max : to;
-    char text[32];
-    struct cw_err err = {0};
-    snprintf(text, sizeof text, "%.2f", to);
-    if (app_settings_set(a->settings, o, text, APP_LIVE, &err) != CW_OK) {
-        app_hint(a, true, "%s", err.text);
-    }
-    app_publish(a);
-}
+enum { WHEEL_LINES = 3 };
 
 void app_interrupt(struct app *a) {
-    if (a->overlay != NULL) {
-        app_show_page(a, NULL);
+    if (a->mode != NULL) {
+        app_enter(a, NULL);
     } else if (ui_input_captive()) {
         ui_input_clear();
     } else if (app_cancel(a)) {
         return;
     } else if (a->n_queue > 0) {
         app_empty_queue(a);
+    } else if (app_edit_cancel(a)) {
+        a->draft_known = false;
     } else if (!ui_input_empty()) {
         ui_input_clear();
     } else {
-        app_hint(a, false, "Ctrl+D or /exit leaves, F1 helps");
+        app_hint(a, false, "Ctrl+D or /exit leaves, %s helps", a->plain != NULL ? "/help" : "F1");
     }
     a->draft_known = false;
     a->dirty = true;
 }
 
 static void on_sent(struct app *a) {
+    bool typed = ui_input_typed_slash();
     char *text = ui_input_take();
     struct cw_err err = {0};
-    if (ui_input_remember(text, &err) != CW_OK) {
+    if (!a->persist.off && ui_input_remember(text, &err) != CW_OK) {
         app_tell(a, true, err.text, strlen(err.text));
     }
     a->draft_known = false;
     a->draft_ask_s = -1;
-    if (app_is_command(text)) {
+    if (typed && app_is_command(text)) {
         app_command_run(a, text);
     } else {
         app_submit(a, text);
@@ -119,77 +104,29 @@ static void edit_draft(struct app *a) {
     a->dirty = true;
 }
 
-static void overlay_key(struct app *a, const struct ui_key *key) {
-    int page = a->screen.rows > 6 ? a->screen.rows - 6 : 1;
-    switch (key->code) {
-    case UI_KEY_UP:
-        ui_overlay_scroll(a->overlay, -1);
-        break;
-    case UI_KEY_DOWN:
-    case UI_KEY_ENTER:
-        ui_overlay_scroll(a->overlay, 1);
-        break;
-    case UI_KEY_PGUP:
-        ui_overlay_scroll(a->overlay, -page);
-        break;
-    case UI_KEY_PGDN:
-    case ' ':
-        ui_overlay_scroll(a->overlay, page);
-        break;
-    case UI_KEY_HOME:
-        ui_overlay_scroll(a->overlay, -100000);
-        break;
-    case UI_KEY_END:
-        ui_overlay_scroll(a->overlay, 100000);
-        break;
-    case UI_KEY_ESC:
-    case UI_KEY_F1:
-    case 'q':
-    case '?':
-        app_show_page(a, NULL);
-        break;
-    default:
-        switch (ui_keymap_find(key->code, key->mods)) {
-        case UI_ACT_INTERRUPT:
-        case UI_ACT_LEAVE:
-            app_show_page(a, NULL);
-            break;
-        case UI_ACT_SUSPEND:
-            ui_term_suspend();
-            break;
-        case UI_ACT_REDRAW:
-            ui_term_redraw();
-            break;
-        default:
-            break;
-        }
-    }
-    a->dirty = true;
-}
-
-/* Our own keys. False: the key is the input line's. */
-static bool act(struct app *a, enum ui_action action, const struct ui_key *key) {
+bool app_act(struct app *a, enum ui_action action, const struct ui_key *key) {
     struct ui_transcript *t = a->transcript;
-    /* while readline waits for the rest of something, only keys it cannot mean are ours */
-    bool special = key->code >= UI_KEY_NONE && key->code != UI_KEY_ESC && key->code != UI_KEY_ENTER;
-    if (ui_input_captive() && !special && action != UI_ACT_INTERRUPT) {
-        return false;
+    if (app_act_live(a, action)) {
+        return true;
     }
     switch (action) {
     case UI_ACT_HELP:
         app_show_help(a);
         return true;
-    case UI_ACT_TEMP_DOWN:
-        nudge(a, "temp", -1, 20);
+    case UI_ACT_PALETTE:
+        app_open_palette(a);
         return true;
-    case UI_ACT_TEMP_UP:
-        nudge(a, "temp", 1, 20);
+    case UI_ACT_SEARCH:
+        app_search_start(a, 1);
         return true;
-    case UI_ACT_TOP_P_DOWN:
-        nudge(a, "top-p", -1, 100);
+    case UI_ACT_SEARCH_BACK:
+        app_search_start(a, -1);
         return true;
-    case UI_ACT_TOP_P_UP:
-        nudge(a, "top-p", 1, 100);
+    case UI_ACT_LENS:
+        app_lens_start(a);
+        return true;
+    case UI_ACT_PICK:
+        app_pick_start(a);
         return true;
     case UI_ACT_PAGE_UP:
         ui_transcript_page(t, -1);
@@ -203,11 +140,23 @@ static bool act(struct app *a, enum ui_action action, const struct ui_key *key) 
     case UI_ACT_LINE_DOWN:
         ui_transcript_scroll(t, 1);
         return true;
+    case UI_ACT_WHEEL_UP:
+        ui_transcript_scroll(t, -WHEEL_LINES);
+        return true;
+    case UI_ACT_WHEEL_DOWN:
+        ui_transcript_scroll(t, WHEEL_LINES);
+        return true;
     case UI_ACT_TO_START:
         ui_transcript_to_start(t);
         return true;
     case UI_ACT_TO_END:
         ui_transcript_to_end(t);
+        return true;
+    case UI_ACT_BRANCH_BACK:
+        app_sibling(a, -1);
+        return true;
+    case UI_ACT_BRANCH_ON:
+        app_sibling(a, 1);
         return true;
     case UI_ACT_NEWLINE:
         ui_input_newline();
@@ -236,20 +185,54 @@ static bool act(struct app *a, enum ui_action action, const struct ui_key *key) 
     case UI_ACT_REDRAW:
         ui_term_redraw();
         return true;
-    case UI_ACT_NONE:
-    case UI_N_ACTIONS:
-        break;
+    default:
+        return false;
     }
-    return false;
+}
+
+/* While something else has the keyboard only these reach behind it: what is written and how the
+ * program is left is not changed by a key that was meant for the panel. */
+static bool acts_in_modes(enum ui_action action) {
+    return action != UI_ACT_NEWLINE && action != UI_ACT_EDITOR && action != UI_ACT_LEAVE &&
+           action != UI_ACT_STOP;
+}
+
+static void mode_key(struct app *a, const struct ui_key *key) {
+    if (a->mode->key(a, key) || key->code == UI_KEY_PASTE) {
+        return;
+    }
+    enum ui_action action = ui_keymap_find(key->code, key->mods);
+    if (acts_in_modes(action)) {
+        app_act(a, action, key);
+    }
+}
+
+/* Whether a key of ours acts now: while readline waits for the rest of something, only those do
+ * that it cannot mean. */
+static bool is_ours(enum ui_action action, const struct ui_key *key) {
+    bool special = key->code >= UI_KEY_NONE && key->code != UI_KEY_ESC && key->code != UI_KEY_ENTER;
+    return action != UI_ACT_NONE && (special || action == UI_ACT_INTERRUPT || !ui_input_captive());
+}
+
+void app_draft_changed(struct app *a) {
+    a->draft_serial++; /* an answer under way is about another text */
+    a->draft_ask_s = cw_now() + APP_DRAFT_PAUSE_S;
+    a->draft_last = ui_input_empty() ? 0 : a->draft_known ? a->draft_tokens : a->draft_last;
+    a->draft_known = false;
+    a->dirty = true;
 }
 
 void app_on_key(struct app *a, const struct ui_key *key) {
-    a->dirty = true;
+    a->dirty = a->urgent = true;
+    if (key->code == UI_KEY_MOUSE) {
+        return; /* a click: nothing here is clicked */
+    }
     a->hint[0] = '\0';
-    if (a->overlay != NULL && key->code != UI_KEY_PASTE) {
-        overlay_key(a, key);
+    if (a->mode != NULL) {
+        mode_key(a, key);
         return;
     }
+    uint64_t before = ui_input_version();
     if (key->code == UI_KEY_PASTE) {
         ui_input_paste(key->text, key->n_text);
         if (key->truncated) {
@@ -259,7 +242,7 @@ void app_on_key(struct app *a, const struct ui_key *key) {
     } else {
         enum ui_action action = ui_keymap_find(key->code, key->mods);
         enum ui_input_result result = UI_INPUT_NONE;
-        if (action == UI_ACT_NONE || !act(a, action, key)) {
+        if (!is_ours(action, key) || !app_act(a, action, key)) {
             result = ui_input_key(key);
         }
         if (result == UI_INPUT_SEND) {
@@ -268,7 +251,7 @@ void app_on_key(struct app *a, const struct ui_key *key) {
             edit_draft(a);
         }
     }
-    a->draft_serial++; /* an answer under way is about another text */
-    a->draft_ask_s = ui_input_empty() ? -1 : cw_now() + APP_DRAFT_PAUSE_S;
-    a->draft_known = a->draft_known && !ui_input_empty();
+    if (ui_input_version() != before) {
+        app_draft_changed(a);
+    }
 }

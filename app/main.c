@@ -17,6 +17,8 @@
 #include "app/cli.h"
 #include "app/config.h"
 #include "app/oneshot.h"
+#include "app/personas.h"
+#include "ui/keymap.h"
 
 /* Letters are UTF-8 wherever the system can: a locale that is missing, or of another encoding,
  * gives way to C.UTF-8. Only LC_CTYPE is ever set, so numbers keep their point. */
@@ -43,17 +45,31 @@ static void fill_descriptors(void) {
 
 /* ---- the chat and one-shot replies ---------------------------------------------------------- */
 
+/* Told twice: the chat's screen hides what stands on standard error. */
 static void on_config_warning(void *arg, const char *line) {
     cli_note("%s", line);
+    app_chat_note(line);
+}
+
+static int on_config_key(void *arg, const char *action, const char *keys, int line,
+                         struct cw_err *err) {
+    return ui_keymap_bind(action, keys, line, err);
+}
+
+static void on_key_taken(void *arg, int line, const char *what) {
+    struct cw_err e;
+    cw_fail(&e, CW_OK, "%s:%d: %s", (const char *)arg, line, what);
+    on_config_warning(NULL, e.text);
 }
 
 /* --config, or config.ini where it should be; that one may be missing. */
 static int load_config(struct cli *c) {
-    const struct app_config_sink sink = {.warn = on_config_warning};
+    const struct app_config_sink sink = {.warn = on_config_warning, .key = on_config_key};
     struct cw_err err = {0};
     const char *given = cli_value(c, "--config");
     char *path = given ? cw_strdup(given) : app_path_join(c->paths.config, "config.ini");
     int rc = *path ? app_config_load(&c->settings, path, &sink, &err) : CW_OK;
+    ui_keymap_settle(on_key_taken, path);
     free(path);
     return rc == CW_OK || (rc == CW_ENOENT && !given) ? CLI_OK : cli_failed("config", &err);
 }
@@ -106,9 +122,6 @@ static int resolve(struct cli *c) {
 }
 
 static int chat(struct cli *c) {
-    if (!isatty(STDOUT_FILENO)) {
-        return cli_usage(c, "standard output is no terminal: give a prompt with -p or -f");
-    }
     if (cli_has(c, "--json")) {
         return cli_usage(c, "--json needs a prompt: -p, -f or standard input");
     }
@@ -133,6 +146,17 @@ static int read_system(struct cli *c) {
     return CLI_OK;
 }
 
+/* --persona, or that of config.ini. */
+static int take_persona(struct cli *c) {
+    struct cw_err err = {0};
+    char *name = c->settings.persona;
+    if (name == NULL || name[0] == '\0') {
+        return CLI_OK;
+    }
+    int rc = app_persona_apply(&c->settings, &c->paths, name, APP_FLAG, NULL, &err);
+    return rc == CW_OK ? CLI_OK : cli_failed("persona", &err);
+}
+
 static int run_chat(struct cli *c) {
     char *prompt;
     size_t len;
@@ -143,6 +167,9 @@ static int run_chat(struct cli *c) {
     int status = load_config(c);
     if (status == CLI_OK) {
         status = read_system(c);
+    }
+    if (status == CLI_OK) {
+        status = take_persona(c);
     }
     if (status == CLI_OK) {
         status = find_prompt(c, &prompt, &len);

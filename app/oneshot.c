@@ -135,7 +135,11 @@ static void start(struct shot *t) {
     struct cw_sampling recommended = s->sampling;
     struct cw_err err = {0};
     struct cw_message messages[2];
-    struct cw_request req = {.max_tokens = s->n_predict, .think = s->think, .seed = t->seed};
+    struct cw_request req = {.max_tokens = s->n_predict,
+                             .think = s->think,
+                             .seed = t->seed,
+                             .lookup = s->lookup != 0,
+                             .lookup_all = s->lookup == 1};
 
     unsigned set = cw_generator_file_sampling(t->generator, &recommended);
     app_settings_from_file(s, set, &recommended);
@@ -201,6 +205,7 @@ static void on_event(struct shot *t, const struct cw_event *ev) {
     case CW_EV_PROGRESS:
     case CW_EV_CHANGE:
     case CW_EV_COUNT:
+    case CW_EV_REPLY_DONE:
         break;
     }
 }

@@ -38,9 +38,23 @@ struct app_settings {
     int isa; /* enum cw_isa */
     int kv;  /* enum cw_kv_type */
     bool exact, naive;
-    int64_t seed;             /* -1: random */
-    bool color;               /* off also by NO_COLOR, as a built-in value */
+    int cache_ram;  /* MiB of branches besides the present one; -1: what memory allows, 0: none */
+    int cache_disk; /* MiB of snapshots; 0: none */
+    int lookup;     /* -1: where it pays, 0, 1: always */
+    int64_t seed;   /* -1: random */
+    bool color;     /* off also by NO_COLOR, as a built-in value */
+    bool bell, title, mouse;  /* of the terminal */
+    bool plain;               /* lines instead of a screen */
+    int bell_after;           /* seconds a reply takes at least to be told */
+    int prefill_typing;       /* -1: unless on battery, 0, 1 */
+    char *theme;              /* name or file, NULL as "auto" */
+    bool markdown;            /* replies are rendered */
     int think;                /* -1 as the template, 0, 1 */
+    int overflow;             /* enum app_overflow */
+    char *persona;            /* taken at the start */
+    bool keep_private;        /* nothing of the chat is kept */
+    bool go_on;               /* begin with the last conversation */
+    char *resume;             /* or with this one */
     char **stops;             /* NULL-terminated list, NULL when empty */
     unsigned char origin[64]; /* enum app_origin, by row of the table */
 };

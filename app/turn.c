@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "app/app_impl.h"
 #include "app/cli.h"
 #include "chinwag/clock.h"
 
-static const double SPARK_S = 0.4; /* between two values of the spark line */
+static const double SPARK_S = UI_SPARK_S;
 
 enum { MAX_EVENTS = 4096 }; /* taken from the ring before keys are looked at again */
 
@@ -26,77 +27,100 @@ const struct cw_model_info *app_model_info(const struct app *a) {
     return loaded ? cw_generator_info(a->generator) : NULL;
 }
 
-static const char *model_name(const struct app *a) {
-    const struct cw_model_info *info = app_model_info(a);
-    return info != NULL ? info->name : "";
-}
-
 /* A fixed seed would give /regen the same reply again: each further one counts on. */
-static uint32_t choose_seed(const struct app *a) {
-    return cli_seed(a->settings) + (a->settings->seed >= 0 ? a->n_regenerated : 0);
+static uint32_t choose_seed(const struct app *a, const struct chat_message *reply) {
+    size_t n;
+    size_t i = chat_sibling(&a->chat, reply, &n);
+    return cli_seed(a->settings) + (a->settings->seed >= 0 ? (uint32_t)i : 0);
 }
 
-/* Take a question that got no answer out of the conversation and give it back to the person. */
-static void take_back(struct app *a) {
+static int64_t wall_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void app_take_back(struct app *a) {
     struct chat_message *reply = chat_last(&a->chat);
-    ui_transcript_remove(a->transcript, reply->thinking_block);
-    ui_transcript_remove(a->transcript, reply->block);
-    chat_drop_last(&a->chat);
-    struct chat_message *question = chat_last(&a->chat);
-    if (question == NULL) {
+    struct chat_message *question = reply->parent;
+    char *text = cw_strndup(question->text.data ? question->text.data : "", question->text.len);
+    bool others = question->n_children > 1; /* it has been answered before */
+    for (size_t r = 0; r < a->tree.n_several; r++) {
+        if (a->tree.several[r] != reply) {
+            chat_remove(&a->chat, a->tree.several[r]);
+        }
+    }
+    a->tree.n_several = 0;
+    a->tree.picking = false;
+    app_show_forget(a, reply);
+    chat_remove(&a->chat, reply);
+    if (others) {
+        chat_return(&a->chat); /* the move that came to nothing is gone */
+        app_show_path(a);
+        free(text);
         return;
     }
-    ui_transcript_remove(a->transcript, question->block);
+    app_show_forget(a, question);
+    chat_remove(&a->chat, question);
     if (ui_input_empty()) {
-        ui_input_set(question->text.data ? question->text.data : "");
+        ui_input_set(text);
     } else {
         app_hint(a, false, "the unanswered question was taken back; Up brings it");
     }
-    chat_drop_last(&a->chat);
+    free(text);
+    app_show_notes(a);
 }
 
-/* Ask for the last reply of the conversation, which is empty or to be continued. */
-static void start(struct app *a, double entered_s, bool go_on) {
-    struct chat_message *reply = chat_last(&a->chat);
+struct cw_request app_request(struct app *a) {
     struct cw_request req = {
         .max_tokens = a->settings->n_predict,
         .stops = (const char *const *)a->settings->stops,
-        .seed = choose_seed(a),
         .think = a->settings->think,
-        .started_s = entered_s,
-        .continue_reply = go_on,
+        .lookup = a->settings->lookup != 0,
+        .lookup_all = a->settings->lookup == 1,
+        .snapshot_key = app_persist_key(a),
     };
-    struct cw_buf raw = {0};
-    struct cw_message *messages = NULL;
-    struct cw_err err = {0};
-
     while (req.stops != NULL && req.stops[req.n_stops] != NULL) {
         req.n_stops++;
     }
-    if (cw_generator_has_template(a->generator)) {
-        messages = chat_messages(&a->chat, a->settings->system, &req.n_messages);
-        req.messages = messages;
-    } else {
-        chat_raw(&a->chat, &raw);
-        req.raw = raw.data ? raw.data : "";
-        req.raw_len = raw.len;
-        req.continue_reply = false;
+    return req;
+}
+
+/* What the reply will be drawn with, for /why, /replay and the store. */
+static void remember_origin(const struct app *a, struct chat_message *m) {
+    const struct cw_model_info *info = app_model_info(a);
+    const char *system = a->settings->system;
+    free(m->system);
+    m->system = system != NULL && system[0] != '\0' ? cw_strdup(system) : NULL;
+    free(m->model);
+    m->model = info != NULL ? cw_strdup(info->name) : NULL;
+    free(m->hash);
+    m->hash = info != NULL ? cw_strdup(cw_generator_model_hash(a->generator)) : NULL;
+    m->exact = info != NULL && info->exact;
+    m->window = chat_window(&a->chat) > 0 ? a->chat.window : NULL;
+    m->think = a->settings->think;
+    memcpy(m->origin, a->settings->origin, sizeof m->origin);
+    m->made_ms = wall_ms();
+}
+
+/* A reply that goes on: where its next token is drawn, and with which seed. */
+static void go_on_from(struct app *a, struct chat_message *m, struct cw_request *req) {
+    const struct chat_run *last = m->n_runs > 0 ? &m->runs[m->n_runs - 1] : NULL;
+    if (last != NULL) {
+        req->first_position = last->position + (m->ids.n - last->first);
+        req->seed = last->seed;
     }
-    reply->seed = req.seed;
-    reply->done = false;
-    cw_generator_publish(a->generator, &a->settings->sampling);
-    int code = cw_generator_start(a->generator, &req, &a->request, &err);
-    free(messages);
-    cw_buf_free(&raw);
-    if (code != CW_OK) {
-        app_tell(a, true, err.text, strlen(err.text));
-        if (go_on) {
-            reply->done = true;
-        } else {
-            take_back(a);
-        }
-        return;
+    const struct cw_tokenizer *tok = cw_generator_tokenizer(a->generator);
+    if (m->ids.n > 0 && cw_tokenizer_is_eog(tok, m->ids.v[m->ids.n - 1])) {
+        m->ids.n--; /* its position stays used: drawn there again it would end again */
     }
+    if (m->stop == CW_STOP_STRING) {
+        m->typed = m->text.len; /* its last ids say more than its text */
+    }
+    m->made_ms = wall_ms();
+}
+
+static void begin_status(struct app *a) {
     a->phase = APP_RUNNING;
     a->cancelled = false;
     a->at_start = a->settings->sampling;
@@ -106,19 +130,111 @@ static void start(struct app *a, double entered_s, bool go_on) {
     a->status.tps = a->status.ttft_s = 0;
     a->status.temp_changed = a->status.top_p_changed = false;
     memset(a->status.spark, 0, sizeof a->status.spark);
-    ui_transcript_to_end(a->transcript);
     a->dirty = true;
 }
 
+bool app_start_job(struct app *a, enum app_job job, struct cw_request *req) {
+    struct cw_err err = {0};
+    if (cw_generator_start(a->generator, req, &a->request, &err) != CW_OK) {
+        app_tell(a, true, err.text, strlen(err.text));
+        return false;
+    }
+    a->tree.job = job;
+    begin_status(a);
+    return true;
+}
+
+bool app_start_now(struct app *a, double entered_s, bool go_on, size_t n) {
+    struct chat_message *reply = chat_last(&a->chat);
+    struct cw_request req = app_request(a);
+    struct cw_buf raw = {0}, scratch = {0};
+    struct cw_message *messages = NULL;
+
+    req.seed = choose_seed(a, reply);
+    req.started_s = entered_s;
+    req.detail = true;
+    req.continue_reply = go_on;
+    req.n_replies = (uint32_t)n;
+    if (go_on) {
+        go_on_from(a, reply, &req);
+    } else {
+        remember_origin(a, reply);
+    }
+    if (cw_generator_has_template(a->generator)) {
+        messages = chat_messages(&a->chat, a->settings->system, &scratch, &req.n_messages);
+        req.messages = messages;
+    } else {
+        chat_raw(&a->chat, &raw);
+        req.raw = raw.data ? raw.data : "";
+        req.raw_len = raw.len;
+        req.continue_reply = false;
+    }
+    /* where the settings moved between two runs it is a change at the run's first token */
+    const struct cw_sampling *before = chat_message_sampling(reply);
+    const struct cw_sampling *now = &a->settings->sampling;
+    if (before != NULL && memcmp(before, now, sizeof *now) != 0) {
+        const struct cw_sampling from = *before;
+        struct cw_buf label = {0};
+        chat_message_change(reply, reply->ids.n, &from, now);
+        chat_change_label(&from, now, &label);
+        if (label.len > 0) {
+            app_show_mark(a, reply, label.data);
+        }
+        cw_buf_free(&label);
+    }
+    for (size_t r = 0; r < n; r++) {
+        struct chat_message *m = n > 1 ? a->tree.several[r] : reply;
+        chat_message_run(m, req.first_position, req.seed + (uint32_t)r, now);
+        m->done = false;
+        if (r > 0) {
+            remember_origin(a, m);
+        }
+    }
+    cw_generator_publish(a->generator, now);
+    bool started = app_start_job(a, APP_JOB_REPLY, &req);
+    free(messages);
+    cw_buf_free(&raw);
+    cw_buf_free(&scratch);
+    if (!started) {
+        if (go_on) {
+            reply->done = true;
+        } else {
+            app_take_back(a);
+        }
+        return false;
+    }
+    app_show_notes(a);
+    ui_transcript_to_end(a->transcript);
+    return true;
+}
+
+bool app_start(struct app *a, double entered_s, bool go_on, size_t n) {
+    a->tree.made_room = false;
+    switch (app_make_room(a, entered_s, go_on)) {
+    case APP_ROOM:
+        return app_start_now(a, entered_s, go_on, n);
+    case APP_ROOM_WAIT:
+        return true;
+    case APP_ROOM_NONE:
+        break;
+    }
+    if (!go_on) {
+        app_take_back(a);
+    }
+    return false;
+}
+
 static void ask(struct app *a, const char *text, double entered_s) {
+    chat_mark(&a->chat);
     struct chat_message *m = chat_add(&a->chat, CHAT_USER);
     cw_buf_puts(&m->text, text);
-    m->block = ui_transcript_add(a->transcript, UI_BLOCK_USER, "you");
-    ui_transcript_append(a->transcript, m->block, text, m->text.len);
-    ui_transcript_finish(a->transcript, m->block);
+    m->made_ms = wall_ms();
+    m->done = true;
     chat_add(&a->chat, CHAT_REPLY);
-    a->n_regenerated = 0;
-    start(a, entered_s, false);
+    chat_mark(&a->chat);
+    app_show_path(a);
+    app_persist_save(a); /* the question at once */
+    app_start(a, entered_s, false, 1);
 }
 
 static void enqueue(struct app *a, const char *text) {
@@ -153,6 +269,8 @@ void app_submit(struct app *a, const char *text) {
     if (a->phase == APP_NO_MODEL) {
         ui_input_set(text);
         app_hint(a, true, "there is no model: %s", a->failure);
+    } else if (app_edit_sent(a, text)) {
+        return;
     } else if (a->phase == APP_IDLE) {
         ask(a, text, cw_now());
     } else {
@@ -171,56 +289,47 @@ bool app_cancel(struct app *a) {
     return true;
 }
 
-static bool can_change_history(struct app *a) {
+bool app_can_move(struct app *a, bool needs_reply) {
     if (a->phase == APP_RUNNING) {
         app_hint(a, true, "a reply is under way: stop it first (Ctrl+C)");
         return false;
     }
-    if (a->phase != APP_IDLE || a->chat.n == 0) {
+    if (needs_reply && (a->phase != APP_IDLE || a->chat.n == 0)) {
         app_hint(a, true, "there is no reply yet");
         return false;
     }
     return true;
 }
 
-bool app_regenerate(struct app *a) {
-    if (!can_change_history(a)) {
-        return false;
+void app_prepare_draft(struct app *a) {
+    size_t n;
+    const char *text = ui_input_text(&n);
+    if (a->phase != APP_IDLE || !cw_generator_has_template(a->generator) || a->tree.editing != 0) {
+        return;
     }
-    struct chat_message *reply = chat_last(&a->chat);
-    ui_transcript_remove(a->transcript, reply->thinking_block);
-    ui_transcript_remove(a->transcript, reply->block);
-    chat_drop_last(&a->chat);
-    chat_add(&a->chat, CHAT_REPLY);
-    a->n_regenerated++;
-    start(a, cw_now(), false);
-    return true;
-}
-
-bool app_continue(struct app *a) {
-    if (!can_change_history(a)) {
-        return false;
+    if (n == 0 || text[0] == '/') {
+        cw_generator_prepare(a->generator, NULL);
+        return;
     }
-    ui_transcript_set_note(a->transcript, chat_last(&a->chat)->block, NULL);
-    start(a, cw_now(), true);
-    return true;
-}
-
-bool app_undo(struct app *a) {
-    if (!can_change_history(a)) {
-        return false;
-    }
-    take_back(a);
-    return true;
+    struct cw_request req = app_request(a);
+    struct cw_buf scratch = {0};
+    struct cw_message *messages = chat_messages_of(&a->chat, chat_window(&a->chat), a->chat.n,
+                                                   a->settings->system, &scratch, &req.n_messages);
+    messages[req.n_messages++] = (struct cw_message){.role = "user", .content = text, .len = n};
+    req.messages = messages;
+    cw_generator_prepare(a->generator, &req);
+    free(messages);
+    cw_buf_free(&scratch);
 }
 
 void app_new_chat(struct app *a) {
-    if (a->phase == APP_RUNNING) {
-        app_hint(a, true, "a reply is under way: stop it first (Ctrl+C)");
+    if (!app_can_move(a, false)) {
         return;
     }
+    app_persist_save(a);
     chat_clear(&a->chat);
-    ui_transcript_clear(a->transcript);
+    app_persist_new(a);
+    app_show_clear(a);
     a->status.ctx_used = 0;
     a->status.tps = a->status.ttft_s = 0;
     a->status.n_reused = a->status.n_evaluated = a->status.anew_from = 0;
@@ -229,7 +338,7 @@ void app_new_chat(struct app *a) {
 
 void app_publish(struct app *a) {
     const struct cw_sampling *now = &a->settings->sampling;
-    if (a->generator != NULL) {
+    if (a->generator != NULL && a->tree.job != APP_JOB_REPLAY) { /* that has its own */
         cw_generator_publish(a->generator, now);
     }
     a->status.temp = (double)now->temp;
@@ -245,35 +354,31 @@ void app_publish(struct app *a) {
 
 /* ---- events of the generator ---------------------------------------------------------------- */
 
-/* The block of the transcript that text goes to, made when it is first needed. */
-static uint32_t reply_block(struct app *a, struct chat_message *m, bool thinking) {
-    uint32_t *block = thinking ? &m->thinking_block : &m->block;
-    if (*block == 0) {
-        char heading[160];
-        snprintf(heading, sizeof heading, "%s%s", model_name(a), thinking ? " (thinking)" : "");
-        *block = ui_transcript_add(a->transcript, thinking ? UI_BLOCK_THINKING : UI_BLOCK_REPLY,
-                                   heading);
+static struct chat_message *reply_of(struct app *a, uint32_t r) {
+    if (a->tree.n_several > 0) {
+        return r < a->tree.n_several ? a->tree.several[r] : NULL;
     }
-    return *block;
+    return chat_last(&a->chat);
 }
 
 static void on_token(struct app *a, const struct cw_event *ev) {
-    struct chat_message *m = chat_last(&a->chat);
-    if (ev->u.token.first_part) {
-        cw_ids_add(&m->ids, ev->u.token.draw.id);
+    struct chat_message *m = reply_of(a, ev->reply);
+    if (m == NULL) {
+        return;
     }
-    const char *text = ev->text;
-    size_t n = ev->n_text;
-    struct cw_buf *to = ev->u.token.thinking ? &m->reasoning : &m->text;
-    bool first = to->len == 0;
-    cw_buf_add(to, text, n);
-    while (first && n > 0 && *text == '\n') { /* blank lines on top are kept but not shown */
-        text++;
-        n--;
+    bool first = ev->u.token.first_part;
+    if (first) {
+        chat_message_token(m, &ev->u.token.draw, ev->u.token.thinking, ev->text, ev->n_text);
+        m->tokens[m->ids.n - 1].forced = ev->u.token.forced;
+    } else {
+        chat_message_more(m, ev->u.token.thinking, ev->text, ev->n_text);
     }
-    if (n > 0) {
-        ui_transcript_append(a->transcript, reply_block(a, m, ev->u.token.thinking), text, n);
+    if (m == chat_last(&a->chat) && !a->tree.picking) {
+        app_show_token(a, m, first, ev->u.token.thinking, ev->text, ev->n_text);
     }
+}
+
+static void spark(struct app *a, const struct cw_event *ev) {
     if (!a->cancelled) {
         a->status.state = UI_STATE_ANSWERING;
     }
@@ -285,50 +390,144 @@ static void on_token(struct app *a, const struct cw_event *ev) {
     }
 }
 
+/* New settings hold for every reply of the request. */
 static void on_change(struct app *a, const struct cw_event *ev) {
-    struct chat_message *m = chat_last(&a->chat);
-    chat_message_change(m, ev->u.change.position, &ev->u.change.from, &ev->u.change.to);
     struct cw_buf label = {0};
+    size_t n = a->tree.n_several > 0 ? a->tree.n_several : 1;
+    for (size_t r = 0; r < n; r++) {
+        struct chat_message *m = reply_of(a, (uint32_t)r);
+        if (!m->done) {
+            chat_message_change(m, m->ids.n, &ev->u.change.from, &ev->u.change.to);
+        }
+    }
     chat_change_label(&ev->u.change.from, &ev->u.change.to, &label);
-    if (label.len > 0) {
-        bool thinking = m->block == 0 && m->thinking_block != 0;
-        ui_transcript_mark(a->transcript, reply_block(a, m, thinking), label.data);
+    if (label.len > 0 && !a->tree.picking) {
+        app_show_mark(a, chat_last(&a->chat), label.data);
     }
     cw_buf_free(&label);
 }
 
+static void reply_done(struct app *a, struct chat_message *m, const struct cw_event *ev) {
+    m->done = true;
+    m->stop = ev->u.done.stop;
+    m->figures = ev->figures;
+    for (size_t k = 0; k < m->ids.n; k++) {
+        m->dirty = m->dirty || m->tokens[k].forced; /* which appending does not tell */
+    }
+    app_account(a, m);
+}
+
+/* One of several replies asked for together. */
+static void on_reply_done(struct app *a, const struct cw_event *ev) {
+    struct chat_message *m = reply_of(a, ev->reply);
+    if (m != NULL) {
+        reply_done(a, m, ev);
+    }
+}
+
+/* Replies of which nothing came are taken out. */
+static void several_done(struct app *a, const struct cw_event *ev) {
+    size_t kept = 0;
+    for (size_t r = 0; r < a->tree.n_several; r++) {
+        struct chat_message *m = a->tree.several[r];
+        if (m->ids.n > 0 || a->tree.n_several - r + kept <= 1) {
+            a->tree.several[kept++] = m;
+            if (!m->done) {
+                reply_done(a, m, ev);
+            }
+        } else {
+            if (m == chat_last(&a->chat)) { /* the path goes through one that stays */
+                chat_go(&a->chat, kept > 0 ? a->tree.several[0] : a->tree.several[r + 1]);
+            }
+            chat_remove(&a->chat, m);
+        }
+    }
+    a->tree.n_several = kept;
+    if (a->tree.picked >= kept) {
+        a->tree.picked = 0;
+    }
+    if (kept == 1 && a->tree.picking) { /* nothing to choose from */
+        a->tree.picking = false;
+        app_enter(a, NULL);
+    }
+    if (!a->tree.picking) {
+        a->tree.n_several = 0;
+    }
+    chat_mark(&a->chat);
+    app_show_path(a);
+}
+
 static void on_done(struct app *a, const struct cw_event *ev) {
-    struct chat_message *m = chat_last(&a->chat);
     enum cw_stop stop = ev->u.done.stop;
     a->phase = APP_IDLE;
     a->status.state = UI_STATE_IDLE;
-    m->done = true;
-    m->stop = stop;
-    m->figures = ev->figures;
+    if (a->tree.n_several > 0) {
+        several_done(a, ev);
+    }
+    struct chat_message *m = chat_last(&a->chat);
+    if (!a->tree.picking) {
+        reply_done(a, m, ev);
+    }
     bool nothing = m->text.len + m->reasoning.len == 0;
-    if (stop == CW_STOP_ERROR) {
+    bool full = stop == CW_STOP_CONTEXT || (stop == CW_STOP_ERROR && ev->u.done.code == CW_EFULL);
+    if (full && !a->tree.picking && app_room_after_all(a)) {
+        return; /* it goes on */
+    }
+    if (stop == CW_STOP_ERROR && full && a->settings->overflow == APP_OVERFLOW_STOP) {
+        app_say_full(a);
+    } else if (stop == CW_STOP_ERROR) {
         app_tell(a, true, ev->text, ev->n_text);
     }
     if (nothing && (stop == CW_STOP_CANCEL || stop == CW_STOP_ERROR)) {
-        take_back(a);
+        if (a->tree.made_room) { /* for nothing */
+            a->chat.window = a->tree.window_before;
+        }
+        app_take_back(a);
+        app_show_path(a);
         if (stop == CW_STOP_ERROR) {
             app_empty_queue(a); /* the next one would likely fail as well */
         }
     } else {
-        const char *note = stop == CW_STOP_CANCEL    ? "stopped"
-                           : stop == CW_STOP_LENGTH  ? "cut at the limit of its length"
-                           : stop == CW_STOP_CONTEXT ? "cut: the context is full"
-                           : stop == CW_STOP_ERROR   ? "broken off"
-                           : nothing                 ? "said nothing"
-                                                     : NULL;
-        ui_transcript_set_note(a->transcript, reply_block(a, m, false), note);
-        ui_transcript_finish(a->transcript, m->thinking_block);
-        ui_transcript_finish(a->transcript, m->block);
+        app_show_done(a, m);
     }
+    app_persist_save(a);
     if (!ui_input_empty()) {
         a->draft_ask_s = cw_now() + APP_DRAFT_PAUSE_S;
     }
     next_in_queue(a);
+}
+
+/* A request that is not for the conversation. */
+static void on_job(struct app *a, const struct cw_event *ev) {
+    bool summary = a->tree.job == APP_JOB_SUMMARY;
+    switch (ev->kind) {
+    case CW_EV_TOKEN:
+        spark(a, ev);
+        if (!summary) {
+            app_replay_token(a, ev);
+        } else if (!ev->u.token.thinking) {
+            app_summary_token(a, ev->text, ev->n_text);
+        }
+        break;
+    case CW_EV_DONE: {
+        char line[CW_EVENT_TEXT + 1];
+        snprintf(line, sizeof line, "%.*s", (int)ev->n_text, ev->text);
+        a->phase = APP_IDLE;
+        a->status.state = UI_STATE_IDLE;
+        a->tree.job = APP_JOB_REPLY;
+        if (summary) {
+            app_summary_done(a, ev->u.done.stop);
+        } else {
+            app_replay_done(a, ev->u.done.stop, line);
+        }
+        if (a->phase == APP_IDLE) {
+            next_in_queue(a);
+        }
+        break;
+    }
+    default:
+        break;
+    }
 }
 
 static void on_ready(struct app *a) {
@@ -377,6 +576,9 @@ static void on_progress(struct app *a, uint64_t done, uint64_t total) {
 }
 
 static void on_event(struct app *a, const struct cw_event *ev) {
+    if (ev->kind == CW_EV_TOKEN || ev->kind == CW_EV_DONE) {
+        app_persist_changed(a);
+    }
     bool ours = ev->request != 0 && ev->request == a->request && a->phase == APP_RUNNING;
     if (ours) {
         take_figures(a, &ev->figures);
@@ -402,6 +604,7 @@ static void on_event(struct app *a, const struct cw_event *ev) {
         a->prompt_s = cw_now();
         a->status.anew_from =
             ev->u.prompt.retokenised_from == SIZE_MAX ? 0 : ev->u.prompt.retokenised_from;
+        a->status.not_restored = ev->u.prompt.snapshot_refused;
         break;
     case CW_EV_PROGRESS:
         if (ours) {
@@ -409,18 +612,28 @@ static void on_event(struct app *a, const struct cw_event *ev) {
         }
         break;
     case CW_EV_TOKEN:
-        if (ours) {
+        if (ours && a->tree.job == APP_JOB_REPLY) {
+            spark(a, ev);
             on_token(a, ev);
+        } else if (ours) {
+            on_job(a, ev);
         }
         break;
     case CW_EV_CHANGE:
-        if (ours) {
+        if (ours && a->tree.job == APP_JOB_REPLY) {
             on_change(a, ev);
         }
         break;
+    case CW_EV_REPLY_DONE:
+        if (ours && a->tree.job == APP_JOB_REPLY) {
+            on_reply_done(a, ev);
+        }
+        break;
     case CW_EV_DONE:
-        if (ours) {
+        if (ours && a->tree.job == APP_JOB_REPLY) {
             on_done(a, ev);
+        } else if (ours) {
+            on_job(a, ev);
         }
         break;
     case CW_EV_COUNT:

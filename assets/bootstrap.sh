@@ -16,7 +16,7 @@ default_model=smollm2-135m
 # Tools count as present when their command is, libraries when dpkg knows them.
 tools='gcc:gcc meson:meson ninja-build:ninja pkg-config:pkg-config python3:python3 binutils:nm'
 libraries='libc6-dev libncurses-dev libreadline-dev libopenblas-dev libpcre2-dev libutf8proc-dev
-    libjson-c-dev libinih-dev libcmark-gfm-dev libcmark-gfm-extensions-dev check libvterm-dev
+    libsqlite3-dev libjson-c-dev libinih-dev libcmark-gfm-dev libcmark-gfm-extensions-dev check libvterm-dev
     ca-certificates'
 
 say() {

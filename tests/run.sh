@@ -15,10 +15,11 @@ if [ $# -lt 1 ] || [ $# -gt 3 ]; then
     exit 2
 fi
 
-sanitized_dirs='base gguf tokenizer template compute model chat'
-# It compares bits of kernels, which are built without sanitizers in any case, and is slow.
-unsanitized='exact'
-threaded_names='ring generator threadpool'
+sanitized_dirs='base gguf tokenizer template compute model chat store'
+# One compares bits of kernels, which are built without sanitizers in any case, and is slow; the
+# other drives the whole program.
+unsanitized='exact store-commands'
+threaded_names='ring generator threadpool store'
 option_names='app-options app-config'
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
@@ -122,7 +123,8 @@ if [ $# -ge 3 ]; then
     if setarch "$(uname -m)" -R true 2>/dev/null; then
         no_random="setarch $(uname -m) -R"
     fi
-    selection=$(for n in $threaded_names; do printf 'name:%s ' "$n"; done)
+    selection=$(for n in $threaded_names; do printf 'name:%s ' "$n"; done
+        for n in $unsanitized; do printf 'not:%s ' "$n"; done)
     suites 'ThreadSanitizer' "$3" "$selection" 8 "$no_random"
 fi
 

@@ -20,6 +20,7 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
+#include "ui/fold.h"
 #include "ui/wrap.h"
 
 #include "chinwag/mem.h"
@@ -48,6 +49,9 @@ static struct {
     struct ui_candidates candidates; /* during a completion */
     size_t candidate;
     int top; /* first input row shown */
+    uint64_t version;
+    struct ui_folds *folds; /* outlive the line they stood in: undo and yank may bring them back */
+    struct cw_buf opened, shown; /* the line with its folds opened, and as it is drawn */
 } in;
 
 /* --- text of several lines ------------------------------------------------------------------ */
@@ -79,6 +83,36 @@ char *ui_input_resolve(const char *text) {
     }
     cw_buf_puts(&out, end + 3);
     return cw_buf_take(&out);
+}
+
+/* --- folded texts ---------------------------------------------------------------------------- */
+
+/* The line as it is drawn, and the cursor in it. */
+static const char *shown_line(size_t *n, size_t *point) {
+    *n = (size_t)rl_end;
+    *point = (size_t)rl_point;
+    if (!ui_folds_in(rl_line_buffer, *n)) {
+        return rl_line_buffer;
+    }
+    ui_folds_label(in.folds, rl_line_buffer, *point, &in.shown);
+    size_t shown_point = in.shown.len;
+    ui_folds_label(in.folds, rl_line_buffer, *n, &in.shown);
+    *n = in.shown.len;
+    *point = shown_point;
+    return in.shown.data;
+}
+
+/* Put a new fold into the line; it takes the text. 0: there are too many, nothing was done. */
+static unsigned insert_fold(const char *name, struct cw_buf *text) {
+    char mark[UI_FOLD_MARK + 1];
+    unsigned number = ui_folds_add(in.folds, rl_line_buffer, (size_t)rl_end, name, text);
+    if (number > 0) {
+        ui_fold_mark(number, mark);
+        rl_begin_undo_group();
+        rl_insert_text(mark);
+        rl_end_undo_group();
+    }
+    return number;
 }
 
 /* --- readline's hooks ------------------------------------------------------------------------ */
@@ -374,6 +408,7 @@ int ui_input_open(const struct ui_input_options *opt, struct cw_err *err) {
     in.prompt = cw_strdup(opt->prompt);
     in.history_path = opt->history_path ? cw_strdup(opt->history_path) : NULL;
     in.null = fopen("/dev/null", "r+e");
+    in.folds = ui_folds_create();
 
     rl_readline_name = "chinwag";
     rl_instream = in.null;
@@ -433,6 +468,9 @@ void ui_input_close(void) {
     if (in.null != NULL) {
         fclose(in.null);
     }
+    ui_folds_destroy(in.folds);
+    cw_buf_free(&in.opened);
+    cw_buf_free(&in.shown);
     memset(&in, 0, sizeof in);
 }
 
@@ -455,7 +493,26 @@ bool ui_input_empty(void) {
 
 const char *ui_input_text(size_t *n) {
     *n = (size_t)rl_end;
-    return rl_line_buffer;
+    if (!ui_folds_in(rl_line_buffer, *n)) {
+        return rl_line_buffer;
+    }
+    ui_folds_open(in.folds, rl_line_buffer, *n, &in.opened);
+    *n = in.opened.len;
+    return in.opened.data;
+}
+
+uint64_t ui_input_version(void) {
+    return in.version;
+}
+
+bool ui_input_history_empty(void) {
+    return history_length == 0;
+}
+
+const char *ui_input_mode(void) {
+    return rl_editing_mode != 0                                  ? ""
+           : rl_get_keymap() == rl_get_keymap_by_name("vi-move") ? "command"
+                                                                 : "insert";
 }
 
 const char *const *ui_input_matches(size_t *n) {
@@ -553,13 +610,18 @@ enum ui_input_result ui_input_key(const struct ui_key *key) {
     free_matches();
     bool is_char = key->code < UI_KEY_NONE && (key->mods & (UI_ALT | UI_CTRL)) == 0;
     bool single = key->n_raw == 1 || has_plain_bytes(key);
-    if (rl_editing_mode == 0 && key->code < UI_KEY_NONE && key->mods == UI_ALT) {
+    if (rl_editing_mode == 0 && key->code < UI_KEY_NONE && (key->mods & UI_ALT)) {
         is_char = true; /* vi: Esc and a command, typed fast */
     }
     if (key->n_raw == 0 || (!is_char && !single && !ui_input_captive() && !is_bound(key))) {
         return UI_INPUT_NONE;
     }
     if (!ui_input_captive() && move_row(key)) {
+        return UI_INPUT_NONE;
+    }
+    in.version++;
+    if (is_char && ui_folds_in(key->raw, key->n_raw)) {
+        ui_input_paste(key->raw, key->n_raw); /* typed, it must not pass for one of ours */
         return UI_INPUT_NONE;
     }
     int before = rl_point;
@@ -584,8 +646,23 @@ enum ui_input_result ui_input_key(const struct ui_key *key) {
     return UI_INPUT_NONE;
 }
 
-char *ui_input_take(void) {
+bool ui_input_typed_slash(void) {
     char *text = ui_input_resolve(in.line ? in.line : "");
+    bool slash = text[0] == '/';
+    free(text);
+    return slash;
+}
+
+char *ui_input_take(void) {
+    /* the marks of a block are those that were typed, not those in a folded text */
+    char *text = ui_input_resolve(in.line ? in.line : "");
+    size_t n = strlen(text);
+    if (ui_folds_in(text, n)) {
+        struct cw_buf opened = {0};
+        ui_folds_open(in.folds, text, n, &opened);
+        free(text);
+        text = cw_buf_take(&opened);
+    }
     free(in.line);
     in.line = NULL;
     return text;
@@ -598,33 +675,62 @@ static void leave_captivity(void) {
     }
 }
 
-void ui_input_paste(const char *text, size_t n) {
-    struct cw_buf clean = {0};
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '\r') {
-            cw_buf_putc(&clean, '\n');
-            i += i + 1 < n && text[i + 1] == '\n';
-        } else if (text[i] != '\0') { /* readline's text ends at a NUL */
-            cw_buf_putc(&clean, text[i]);
-        }
-    }
-    free_matches();
-    leave_captivity();
-    if (clean.len > 0) {
+/* Into the line as it is, or folded where it is large, or where it holds marks of its own. */
+static void insert_text(struct cw_buf *text) {
+    bool fold = ui_fold_is_large(text->data, text->len) || ui_folds_in(text->data, text->len);
+    if (text->len > 0 && (!fold || insert_fold(NULL, text) == 0)) {
         rl_begin_undo_group();
-        rl_insert_text(clean.data);
+        rl_insert_text(text->data);
         rl_end_undo_group();
     }
+}
+
+void ui_input_paste(const char *text, size_t n) {
+    struct cw_buf clean = {0};
+    ui_fold_clean(text, n, &clean);
+    free_matches();
+    leave_captivity();
+    in.version++;
+    insert_text(&clean);
     cw_buf_free(&clean);
+}
+
+unsigned ui_input_attach(const char *name, const char *text, size_t n) {
+    struct cw_buf clean = {0};
+    ui_fold_clean(text, n, &clean);
+    free_matches();
+    leave_captivity();
+    in.version++;
+    cw_buf_puts(&clean, "");
+    unsigned number = insert_fold(name, &clean);
+    cw_buf_free(&clean);
+    return number;
+}
+
+void ui_input_detach(unsigned number) {
+    char mark[UI_FOLD_MARK + 1];
+    if (number < 1 || number > UI_MAX_FOLDS) {
+        return;
+    }
+    ui_fold_mark(number, mark);
+    const char *at = memmem(rl_line_buffer, (size_t)rl_end, mark, UI_FOLD_MARK);
+    if (at != NULL) {
+        int from = (int)(at - rl_line_buffer);
+        rl_delete_text(from, from + UI_FOLD_MARK);
+        rl_point = rl_point > from ? rl_point - UI_FOLD_MARK : rl_point;
+        in.version++;
+    }
 }
 
 void ui_input_newline(void) {
     free_matches();
+    in.version++;
     rl_insert_text("\n");
 }
 
 void ui_input_clear(void) {
     free_matches();
+    in.version++;
     rl_callback_sigcleanup();
     rl_free_line_state();
     rl_callback_handler_remove();
@@ -632,8 +738,11 @@ void ui_input_clear(void) {
 }
 
 void ui_input_set(const char *text) {
+    struct cw_buf copy = {0};
+    cw_buf_puts(&copy, text);
     ui_input_clear();
-    rl_insert_text(text);
+    insert_text(&copy);
+    cw_buf_free(&copy);
 }
 
 int ui_input_remember(const char *line, struct cw_err *err) {
@@ -669,7 +778,8 @@ struct layout {
     struct row *rows;
     int n, cap;
     int cursor_row, cursor_col;
-    char *prompt; /* as shown */
+    char *prompt;     /* as shown */
+    const char *text; /* of the line, as shown */
 };
 
 static struct row *add_row(struct layout *l, struct ui_line line, int col, bool prompt) {
@@ -730,8 +840,9 @@ static void lay_out(struct layout *l, int cols) {
         add_row(l, (struct ui_line){.end = n_prompt}, 0, true);
     }
     int first = l->n;
-    const char *s = rl_line_buffer;
-    size_t n = (size_t)rl_end, point = (size_t)rl_point;
+    size_t n, point;
+    const char *s = shown_line(&n, &point);
+    l->text = s;
     /* the last column is left for the cursor behind a full row */
     int width = cols - indent - 1 < 1 ? 1 : cols - indent - 1;
     struct ui_line line = {.newline = true};
@@ -790,8 +901,8 @@ bool ui_input_draw(struct ui_screen *s, int row, int rows, int limit) {
         const struct row *r = &l.rows[i];
         int at = (i == 0 ? 0 : i - skip) - in.top;
         if (at >= 0 && at < rows) {
-            ui_wrap_draw(s, row + at, r->col, s->cols, r->prompt ? l.prompt : rl_line_buffer,
-                         &r->line, r->prompt ? UI_PROMPT : UI_TEXT);
+            ui_wrap_draw(s, row + at, r->col, s->cols, r->prompt ? l.prompt : l.text, &r->line,
+                         r->prompt ? UI_PROMPT : UI_TEXT);
             last_end = at == rows - 1 ? r->col + r->line.width : last_end;
         }
     }
@@ -826,10 +937,10 @@ static bool move_row(const struct ui_key *key) {
         size_t at = line->begin;
         int col = 0;
         while (at < line->end) {
-            if (rl_line_buffer[at] == '\t') {
+            if (l.text[at] == '\t') {
                 c = (struct ui_cluster){.bytes = 1, .width = UI_TAB - col % UI_TAB};
             } else {
-                ui_cluster_next(rl_line_buffer + at, line->end - at, &c);
+                ui_cluster_next(l.text + at, line->end - at, &c);
             }
             if (col + c.width > want) {
                 break;
@@ -837,7 +948,7 @@ static bool move_row(const struct ui_key *key) {
             col += c.width;
             at += c.bytes;
         }
-        rl_point = (int)at;
+        rl_point = (int)ui_folds_byte(in.folds, rl_line_buffer, (size_t)rl_end, at);
     }
     free_layout(&l);
     return inside;

@@ -43,19 +43,32 @@ int ui_input_open(const struct ui_input_options *opt, struct cw_err *err);
 void ui_input_close(void);
 
 enum ui_input_result ui_input_key(const struct ui_key *key);
-void ui_input_paste(const char *text, size_t n); /* one step of undo; CRLF and CR become LF */
+/* One step of undo; CRLF and CR become LF. A large text stands folded in the line, as
+ * "[pasted 312 lines]": one character to move over and to delete, whole wherever the text goes. */
+void ui_input_paste(const char *text, size_t n);
+/* Put a text in folded whatever its size, as "[NAME: 312 lines]". Returns its number for
+ * ui_input_detach; 0: there is no room for another. */
+unsigned ui_input_attach(const char *name, const char *text, size_t n);
+void ui_input_detach(unsigned number); /* take it out of the line again, if it is there */
 void ui_input_newline(void);
-void ui_input_set(const char *text); /* replace all; the cursor stands at the end */
+void ui_input_set(
+    const char *text); /* replace all, folded if large; the cursor stands at the end */
 /* Leave searches and arguments, forget the text. */
 void ui_input_clear(void);
 
-/* The message that was sent, its block marks resolved. Caller must free. */
+/* Whether the message that was sent begins with a slash that stood there to be read: only that can
+ * make a command of it, never one in a folded text. Before ui_input_take. */
+bool ui_input_typed_slash(void);
+/* The message that was sent, its block marks resolved and its folds opened. Caller must free. */
 char *ui_input_take(void);
 /* Put a line into the history, here and in the file. CW_EIO the first time that fails. */
 int ui_input_remember(const char *line, struct cw_err *err);
 
-const char *ui_input_text(size_t *n);
+const char *ui_input_text(size_t *n); /* folds opened; valid until the next call of anything here */
 bool ui_input_empty(void);
+uint64_t ui_input_version(void); /* grows with whatever may have changed the text */
+bool ui_input_history_empty(void);
+const char *ui_input_mode(void); /* "insert" or "command" in vi mode, "" in emacs mode */
 /* Readline waits for the rest of something (a search, an argument, a key sequence): every key is
  * its own. */
 bool ui_input_captive(void);

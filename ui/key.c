@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "chinwag/mem.h"
 #include "chinwag/utf8.h"
@@ -203,6 +204,35 @@ static size_t csi_length(const char *s, size_t n) {
     return n >= MAX_SEQUENCE ? MAX_SEQUENCE : 0;
 }
 
+/* F13 to F20, which is how the Linux console sends Shift with F1 to F8. */
+static uint32_t shifted_code(int n) {
+    static const uint8_t numbers[] = {25, 26, 28, 29, 31, 32, 33, 34};
+    for (uint32_t i = 0; i < sizeof numbers; i++) {
+        if (numbers[i] == n) {
+            return UI_KEY_F1 + i;
+        }
+    }
+    return UI_KEY_OTHER;
+}
+
+/* A report of the mouse in SGR form, s[0..n) = "<button;column;row" and M (pressed) or m. Buttons
+ * 64 and 65 are the wheel; bits 4, 8 and 16 are Shift, Alt and Ctrl. */
+static void mouse_key(const char *s, size_t n, struct ui_key *out) {
+    int button = 0;
+    size_t i = 1;
+    for (; i < n && s[i] >= '0' && s[i] <= '9' && button < 1000; i++) {
+        button = button * 10 + (s[i] - '0');
+    }
+    unsigned mods =
+        (button & 4 ? UI_SHIFT : 0u) | (button & 8 ? UI_ALT : 0u) | (button & 16 ? UI_CTRL : 0u);
+    button &= ~(4 | 8 | 16);
+    out->code = UI_KEY_MOUSE;
+    if (i < n && s[i] == ';' && s[n - 1] == 'M' && (button == 64 || button == 65)) {
+        out->code = button == 64 ? UI_KEY_WHEEL_UP : UI_KEY_WHEEL_DOWN;
+        out->mods = mods;
+    }
+}
+
 /* The key of a whole control sequence s[0..n), "ESC [" taken off. */
 static void csi_key(const char *s, size_t n, struct ui_key *out) {
     int p[3] = {0, 0, 0};
@@ -211,6 +241,10 @@ static void csi_key(const char *s, size_t n, struct ui_key *out) {
     if (s[0] == '[') {
         bool is_f = s[1] >= 'A' && s[1] <= 'E';
         out->code = is_f ? UI_KEY_F1 + (uint32_t)(s[1] - 'A') : (uint32_t)UI_KEY_OTHER;
+        return;
+    }
+    if (s[0] == '<' && (s[n - 1] == 'M' || s[n - 1] == 'm')) {
+        mouse_key(s, n, out);
         return;
     }
     while (i + 1 < n && n_p < 3) {
@@ -235,6 +269,10 @@ static void csi_key(const char *s, size_t n, struct ui_key *out) {
         } else {
             out->code = tilde_code(p[0]);
             out->mods = mods_of(p[1]);
+            if (out->code == UI_KEY_OTHER && shifted_code(p[0]) != UI_KEY_OTHER) {
+                out->code = shifted_code(p[0]);
+                out->mods |= UI_SHIFT;
+            }
         }
         return;
     case 'u': /* code ; mods */
@@ -433,28 +471,33 @@ bool ui_keys_next(struct ui_keys *k, double now_s, struct ui_key *out) {
     return true;
 }
 
+static const char *const key_names[] = {
+    [UI_KEY_ENTER - UI_KEY_NONE] = "Enter",
+    [UI_KEY_TAB - UI_KEY_NONE] = "Tab",
+    [UI_KEY_BACKSPACE - UI_KEY_NONE] = "Backspace",
+    [UI_KEY_ESC - UI_KEY_NONE] = "Esc",
+    [UI_KEY_UP - UI_KEY_NONE] = "Up",
+    [UI_KEY_DOWN - UI_KEY_NONE] = "Down",
+    [UI_KEY_LEFT - UI_KEY_NONE] = "Left",
+    [UI_KEY_RIGHT - UI_KEY_NONE] = "Right",
+    [UI_KEY_HOME - UI_KEY_NONE] = "Home",
+    [UI_KEY_END - UI_KEY_NONE] = "End",
+    [UI_KEY_PGUP - UI_KEY_NONE] = "PgUp",
+    [UI_KEY_PGDN - UI_KEY_NONE] = "PgDn",
+    [UI_KEY_INSERT - UI_KEY_NONE] = "Insert",
+    [UI_KEY_DELETE - UI_KEY_NONE] = "Delete",
+    [UI_KEY_WHEEL_UP - UI_KEY_NONE] = "WheelUp",
+    [UI_KEY_WHEEL_DOWN - UI_KEY_NONE] = "WheelDown",
+};
+enum { N_KEY_NAMES = sizeof key_names / sizeof key_names[0] };
+
 void ui_key_name(uint32_t code, unsigned mods, char *out, size_t cap) {
-    static const char *const names[] = {
-        [UI_KEY_ENTER - UI_KEY_NONE] = "Enter",
-        [UI_KEY_TAB - UI_KEY_NONE] = "Tab",
-        [UI_KEY_BACKSPACE - UI_KEY_NONE] = "Backspace",
-        [UI_KEY_ESC - UI_KEY_NONE] = "Esc",
-        [UI_KEY_UP - UI_KEY_NONE] = "Up",
-        [UI_KEY_DOWN - UI_KEY_NONE] = "Down",
-        [UI_KEY_LEFT - UI_KEY_NONE] = "Left",
-        [UI_KEY_RIGHT - UI_KEY_NONE] = "Right",
-        [UI_KEY_HOME - UI_KEY_NONE] = "Home",
-        [UI_KEY_END - UI_KEY_NONE] = "End",
-        [UI_KEY_PGUP - UI_KEY_NONE] = "PgUp",
-        [UI_KEY_PGDN - UI_KEY_NONE] = "PgDn",
-        [UI_KEY_INSERT - UI_KEY_NONE] = "Insert",
-        [UI_KEY_DELETE - UI_KEY_NONE] = "Delete",
-    };
     char key[16] = "?";
     if (code >= UI_KEY_F1 && code <= UI_KEY_F12) {
         snprintf(key, sizeof key, "F%u", (unsigned)(code - UI_KEY_F1 + 1));
-    } else if (code > UI_KEY_NONE && code < UI_KEY_F1) {
-        snprintf(key, sizeof key, "%s", names[code - UI_KEY_NONE]);
+    } else if (code > UI_KEY_NONE && code - UI_KEY_NONE < N_KEY_NAMES &&
+               key_names[code - UI_KEY_NONE] != NULL) {
+        snprintf(key, sizeof key, "%s", key_names[code - UI_KEY_NONE]);
     } else if (code == ' ') {
         snprintf(key, sizeof key, "Space");
     } else if (code < UI_KEY_NONE) {
@@ -464,4 +507,48 @@ void ui_key_name(uint32_t code, unsigned mods, char *out, size_t cap) {
     }
     snprintf(out, cap, "%s%s%s%s", mods & UI_CTRL ? "Ctrl+" : "", mods & UI_ALT ? "Alt+" : "",
              mods & UI_SHIFT ? "Shift+" : "", key);
+}
+
+bool ui_key_parse(const char *s, size_t n, uint32_t *code, unsigned *mods) {
+    static const struct {
+        const char *name;
+        size_t n;
+        unsigned mod;
+    } prefixes[] = {{"Ctrl+", 5, UI_CTRL}, {"Alt+", 4, UI_ALT}, {"Shift+", 6, UI_SHIFT}};
+    *mods = 0;
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        if (n > prefixes[i].n && strncasecmp(s, prefixes[i].name, prefixes[i].n) == 0 &&
+            !(*mods & prefixes[i].mod)) {
+            *mods |= prefixes[i].mod;
+            s += prefixes[i].n;
+            n -= prefixes[i].n;
+            i = (size_t)-1; /* in any order */
+        }
+    }
+    for (uint32_t i = 0; i < N_KEY_NAMES; i++) {
+        if (key_names[i] != NULL && strlen(key_names[i]) == n &&
+            strncasecmp(s, key_names[i], n) == 0) {
+            *code = UI_KEY_NONE + i;
+            return true;
+        }
+    }
+    if (n == 5 && strncasecmp(s, "Space", n) == 0) {
+        *code = ' ';
+        return true;
+    }
+    if ((n == 2 || n == 3) && (s[0] == 'F' || s[0] == 'f')) {
+        int number = s[1] >= '1' && s[1] <= '9' ? s[1] - '0' : 0;
+        number =
+            n == 3 ? (number == 1 && s[2] >= '0' && s[2] <= '2' ? 10 + s[2] - '0' : 0) : number;
+        if (number > 0) {
+            *code = UI_KEY_F1 + (uint32_t)number - 1;
+            return true;
+        }
+    }
+    uint32_t c;
+    if (n == 0 || cw_utf8_decode(s, n, &c) != (int)n || c < ' ' || c == 0x7f) {
+        return false;
+    }
+    *code = (*mods & UI_CTRL) && c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+    return true;
 }

@@ -17,8 +17,9 @@
 enum {
     UI_ESC_MS = 25,
     /* After an end marker what follows at once is held back this long: if a second end marker comes
-     * without a begin, the first was part of the text, and all of it is one paste. */
-    UI_PASTE_MS = 60,
+     * without a begin, the first was part of the text, and all of it is one paste. A key pressed
+     * meanwhile waits as long, and must still be answered within 50 ms. */
+    UI_PASTE_MS = 30,
     UI_PASTE_MAX = 16 * 1024 * 1024, /* bytes; more are dropped and `truncated` set */
 };
 
@@ -43,6 +44,9 @@ enum ui_key_code {
     UI_KEY_DELETE,
     UI_KEY_F1, /* .. UI_KEY_F1 + 11 */
     UI_KEY_F12 = UI_KEY_F1 + 11,
+    UI_KEY_WHEEL_UP, /* of the mouse */
+    UI_KEY_WHEEL_DOWN,
+    UI_KEY_MOUSE, /* any other report of the mouse */
     UI_KEY_PASTE,
     UI_KEY_OTHER, /* a sequence nobody knows: raw only */
 };
@@ -76,5 +80,7 @@ bool ui_keys_pasting(const struct ui_keys *k);
 
 /* "Alt+Down", "Ctrl+C", "F1". */
 void ui_key_name(uint32_t code, unsigned mods, char *out, size_t cap);
+/* The key of such a name, s[0..n); letters of either case. False: there is none. */
+bool ui_key_parse(const char *s, size_t n, uint32_t *code, unsigned *mods);
 
 #endif

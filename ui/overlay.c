@@ -55,6 +55,15 @@ void ui_overlay_line(struct ui_overlay *o, const char *key, const char *text) {
     add(o, key, text, false);
 }
 
+void ui_overlay_text(const struct ui_overlay *o, struct cw_buf *out) {
+    cw_buf_printf(out, "%s\n", o->title);
+    for (size_t i = 0; i < o->n; i++) {
+        const struct entry *e = &o->entries[i];
+        bool both = e->key[0] != '\0' && e->text[0] != '\0';
+        cw_buf_printf(out, "%s%s%s%s\n", e->key, both ? ": " : "", e->text, e->heading ? ":" : "");
+    }
+}
+
 void ui_overlay_scroll(struct ui_overlay *o, int lines) {
     o->top += lines;
 }
@@ -101,7 +110,10 @@ void ui_overlay_draw(struct ui_overlay *o, struct ui_screen *s, int row, int row
         ui_screen_fill(s, row + r, 0, s->cols, " ", UI_TEXT);
     }
     int col = ui_screen_puts(s, row, s->cols >= 12, s->cols, o->title, UI_TITLE);
-    ui_screen_puts(s, row, col + 2, s->cols, "(Esc or q closes, arrows scroll)", UI_DIM);
+    const char *keys = s->cols >= 44 ? "(Esc or q closes, arrows scroll)" : "(Esc closes)";
+    if (col + 2 + (int)strlen(keys) <= s->cols) {
+        ui_screen_puts(s, row, col + 2, s->cols, keys, UI_DIM);
+    }
     int body = rows - 2 < 0 ? 0 : rows - 2;
     int n = lay_out(o, s, s->rows, 0);
     int max_top = n > body ? n - body : 0;

@@ -17,6 +17,9 @@ void ui_overlay_heading(struct ui_overlay *o, const char *text);
 /* A line: `key` in a column of its own, `text` beside it; either may be "". */
 void ui_overlay_line(struct ui_overlay *o, const char *key, const char *text);
 
+/* The page as text, a line an entry: its title, "KEY: TEXT". */
+void ui_overlay_text(const struct ui_overlay *o, struct cw_buf *out);
+
 void ui_overlay_scroll(struct ui_overlay *o, int lines); /* held inside the page when drawn */
 /* Draw into rows [row, row + rows). */
 void ui_overlay_draw(struct ui_overlay *o, struct ui_screen *s, int row, int rows);

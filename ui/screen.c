@@ -8,14 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/osc.h"
+
+enum { MAX_LINKS = 1024 };
+
 static const struct ui_cell blank = {.text = " ", .len = 1, .width = 1, .role = UI_TEXT};
+_Static_assert(sizeof(struct ui_cell) == UI_CLUSTER_BYTES + 8, "cells must have no padding");
 
 void ui_screen_init(struct ui_screen *s, int rows, int cols) {
     *s = (struct ui_screen){.cursor_row = -1};
     ui_screen_resize(s, rows, cols);
 }
 
+static void drop_links(struct ui_screen *s) {
+    for (size_t i = 0; i < s->n_links; i++) {
+        free(s->links[i]);
+    }
+    free(s->links);
+    s->links = NULL;
+    s->n_links = 0;
+    s->epoch++;
+}
+
 void ui_screen_free(struct ui_screen *s) {
+    drop_links(s);
     free(s->cells);
     *s = (struct ui_screen){.cursor_row = -1};
 }
@@ -35,6 +51,25 @@ void ui_screen_clear(struct ui_screen *s) {
     }
     s->cursor_row = -1;
     s->cursor_col = 0;
+    if (s->n_links > MAX_LINKS / 2) {
+        drop_links(s); /* most of them are of text that was scrolled away */
+    }
+}
+
+uint16_t ui_screen_link(struct ui_screen *s, const char *url) {
+    for (uint16_t i = s->n_links; i-- > 0;) {
+        if (strcmp(s->links[i], url) == 0) {
+            return (uint16_t)(i + 1);
+        }
+    }
+    if (s->n_links == MAX_LINKS || !ui_osc_safe_link(url, strlen(url))) {
+        return 0;
+    }
+    if (s->links == NULL) {
+        s->links = cw_calloc(MAX_LINKS, sizeof *s->links);
+    }
+    s->links[s->n_links++] = cw_strdup(url);
+    return s->n_links;
 }
 
 struct ui_cell *ui_screen_at(const struct ui_screen *s, int row, int col) {
@@ -60,8 +95,8 @@ static void erase_cluster(struct ui_screen *s, int row, int col) {
     }
 }
 
-bool ui_screen_put_cluster(struct ui_screen *s, int row, int col, int limit,
-                           const struct ui_cluster *c, enum ui_role role) {
+bool ui_screen_put_look(struct ui_screen *s, int row, int col, int limit,
+                        const struct ui_cluster *c, const struct ui_look *look) {
     if (limit > s->cols) {
         limit = s->cols;
     }
@@ -74,24 +109,35 @@ bool ui_screen_put_cluster(struct ui_screen *s, int row, int col, int limit,
     erase_cluster(s, row, col);
     erase_cluster(s, row, col + c->width - 1);
     struct ui_cell *cell = &s->cells[(size_t)row * (size_t)s->cols + (size_t)col];
-    role = c->mark ? UI_MARK : role;
+    uint8_t role = (uint8_t)(c->mark ? UI_MARK : look->role);
     if (c->mark && c->len == c->width) {
         /* a mark is plain ASCII: a cell a letter, so that no line is redrawn for it */
         for (int i = 0; i < c->width; i++) {
             erase_cluster(s, row, col + i);
             cell[i] = blank;
             cell[i].text[0] = c->text[i];
-            cell[i].role = (uint8_t)role;
+            cell[i].role = role;
+            cell[i].attrs = look->attrs;
         }
         return true;
     }
-    *cell = (struct ui_cell){
-        .len = c->len, .width = (uint8_t)c->width, .role = (uint8_t)role, .joined = c->joined};
+    *cell = (struct ui_cell){.len = c->len,
+                             .width = (uint8_t)c->width,
+                             .role = role,
+                             .attrs = look->attrs,
+                             .link = look->link,
+                             .joined = c->joined};
     memcpy(cell->text, c->text, c->len);
     for (int i = 1; i < c->width; i++) {
-        cell[i] = (struct ui_cell){.width = 0, .role = (uint8_t)role};
+        cell[i] = (struct ui_cell){.width = 0, .role = role};
     }
     return true;
+}
+
+bool ui_screen_put_cluster(struct ui_screen *s, int row, int col, int limit,
+                           const struct ui_cluster *c, enum ui_role role) {
+    const struct ui_look look = {.role = role};
+    return ui_screen_put_look(s, row, col, limit, c, &look);
 }
 
 int ui_screen_put(struct ui_screen *s, int row, int col, int limit, const char *text, size_t n,

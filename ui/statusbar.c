@@ -8,13 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PARTS = 16, PART_BYTES = 160, METER_CELLS = 8 };
+enum { PART_BYTES = 160, METER_CELLS = 8, MAX_PARTS = 24 };
 
 struct part {
-    char text[PART_BYTES];
+    char text[PART_BYTES]; /* "": it has nothing to tell now */
     enum ui_role role;
     int rank;       /* the higher the longer it stays */
     bool new_group; /* a bar in front */
+    bool close;     /* only one blank in front: it belongs to the part before */
     int width;
     bool shown;
 };
@@ -25,17 +26,12 @@ struct line {
     bool bars; /* between groups; a narrow line has no columns for them */
 };
 
-static struct part *add(struct line *l, int rank, enum ui_role role, bool new_group) {
-    struct part *p = &l->parts[l->n++];
-    *p = (struct part){.role = role, .rank = rank, .new_group = new_group, .shown = true};
-    return p;
-}
-
 static void state_text(const struct ui_status *st, char *out, size_t cap) {
     static const char *const words[] = {
         [UI_STATE_LOADING] = "loading",     [UI_STATE_READING] = "reading",
-        [UI_STATE_ANSWERING] = "answering", [UI_STATE_STOPPING] = "stopping",
-        [UI_STATE_IDLE] = "idle",           [UI_STATE_FAILED] = "no model",
+        [UI_STATE_ANSWERING] = "answering", [UI_STATE_PAUSED] = "paused",
+        [UI_STATE_STOPPING] = "stopping",   [UI_STATE_IDLE] = "idle",
+        [UI_STATE_FAILED] = "no model",
     };
     int n = snprintf(out, cap, "%s", words[st->state]);
     if ((st->state == UI_STATE_LOADING || st->state == UI_STATE_READING) && st->fraction >= 0) {
@@ -86,50 +82,168 @@ static void ttft_text(double s, char *out, size_t cap) {
     }
 }
 
-static void build(struct line *l, const struct ui_status *st) {
-    struct part *p = add(l, 100, UI_STATUS_STATE, false);
-    state_text(st, p->text, sizeof p->text);
+/* ---- the parts: each writes its text, or none ------------------------------------------------ */
+
+static enum ui_role state_part(const struct ui_status *st, char *out, size_t cap) {
+    state_text(st, out, cap);
+    return UI_STATUS_STATE;
+}
+
+static enum ui_role left_part(const struct ui_status *st, char *out, size_t cap) {
     if (st->state == UI_STATE_READING && st->left_s >= 0) {
-        p = add(l, 85, UI_STATUS, false);
-        left_text(st->left_s, p->text, sizeof p->text);
+        left_text(st->left_s, out, cap);
     }
-    if (st->state == UI_STATE_ANSWERING && st->spark[UI_SPARK - 1] > 0) {
-        p = add(l, 10, UI_METER, false);
-        spark_text(st->spark, p->text, sizeof p->text);
+    return UI_STATUS;
+}
+
+static enum ui_role spark_part(const struct ui_status *st, char *out, size_t cap) {
+    bool writes = st->state == UI_STATE_ANSWERING || st->state == UI_STATE_PAUSED;
+    if (writes && st->spark[UI_SPARK - 1] > 0) {
+        spark_text(st->spark, out, cap);
     }
+    return UI_METER;
+}
+
+static enum ui_role tps_part(const struct ui_status *st, char *out, size_t cap) {
     if (st->tps > 0) {
-        p = add(l, 80, UI_STATUS, false);
-        tps_text(st->tps, p->text, sizeof p->text);
+        tps_text(st->tps, out, cap);
     }
+    return UI_STATUS;
+}
+
+static enum ui_role ttft_part(const struct ui_status *st, char *out, size_t cap) {
     if (st->ttft_s > 0) {
-        p = add(l, 40, UI_STATUS, false);
-        ttft_text(st->ttft_s, p->text, sizeof p->text);
+        ttft_text(st->ttft_s, out, cap);
     }
-    p = add(l, 70, st->temp_changed ? UI_CHANGE : UI_STATUS, true);
-    snprintf(p->text, sizeof p->text, "T %.2f%s", st->temp, st->temp_changed ? "*" : "");
-    p = add(l, 60, st->top_p_changed ? UI_CHANGE : UI_STATUS, false);
-    snprintf(p->text, sizeof p->text, "top-p %.2f%s", st->top_p, st->top_p_changed ? "*" : "");
-    if (st->n_ctx > 0) {
-        bool high = (double)st->ctx_used > 0.85 * (double)st->n_ctx;
-        p = add(l, 30, high ? UI_METER_HIGH : UI_METER, true);
-        meter_text(st, p->text, sizeof p->text);
-        p = add(l, 90, high ? UI_METER_HIGH : UI_STATUS, false);
-        snprintf(p->text, sizeof p->text, "%zu/%zu", st->ctx_used, st->n_ctx);
+    return UI_STATUS;
+}
+
+static enum ui_role temp_part(const struct ui_status *st, char *out, size_t cap) {
+    snprintf(out, cap, "T %.2f%s", st->temp, st->temp_changed ? "*" : "");
+    return st->temp_changed ? UI_CHANGE : UI_STATUS;
+}
+
+static enum ui_role temp_origin_part(const struct ui_status *st, char *out, size_t cap) {
+    snprintf(out, cap, "%s", st->temp_origin ? st->temp_origin : "");
+    return UI_DIM;
+}
+
+static enum ui_role top_p_part(const struct ui_status *st, char *out, size_t cap) {
+    snprintf(out, cap, "top-p %.2f%s", st->top_p, st->top_p_changed ? "*" : "");
+    return st->top_p_changed ? UI_CHANGE : UI_STATUS;
+}
+
+static enum ui_role top_p_origin_part(const struct ui_status *st, char *out, size_t cap) {
+    snprintf(out, cap, "%s", st->top_p_origin ? st->top_p_origin : "");
+    return UI_DIM;
+}
+
+static enum ui_role seed_part(const struct ui_status *st, char *out, size_t cap) {
+    if (st->seed_known) {
+        snprintf(out, cap, "seed %u", st->seed);
     }
+    return UI_STATUS;
+}
+
+/* The colour changes where a person should begin to think of it, and where it gets urgent. */
+static enum ui_role fill_role(const struct ui_status *st, enum ui_role calm) {
+    double used = (double)st->ctx_used / (double)st->n_ctx;
+    return used > 0.85 ? UI_METER_HIGH : used > 0.6 ? UI_METER_MID : calm;
+}
+
+static enum ui_role meter_part(const struct ui_status *st, char *out, size_t cap) {
+    if (st->n_ctx == 0) {
+        return UI_METER;
+    }
+    meter_text(st, out, cap);
+    return fill_role(st, UI_METER);
+}
+
+static enum ui_role used_part(const struct ui_status *st, char *out, size_t cap) {
+    if (st->n_ctx == 0) {
+        return UI_STATUS;
+    }
+    snprintf(out, cap, "%zu/%zu", st->ctx_used, st->n_ctx);
+    return fill_role(st, UI_STATUS);
+}
+
+static enum ui_role reused_part(const struct ui_status *st, char *out, size_t cap) {
     if (st->n_reused + st->n_evaluated > 0) {
-        p = add(l, 20, UI_STATUS, true);
-        snprintf(p->text, sizeof p->text, "%zu reused +%zu", st->n_reused, st->n_evaluated);
+        snprintf(out, cap, "%zu reused +%zu", st->n_reused, st->n_evaluated);
     }
-    if (st->anew_from > 0) {
-        p = add(l, 25, UI_CHANGE, false);
-        snprintf(p->text, sizeof p->text, "anew from %zu", st->anew_from);
+    return UI_STATUS;
+}
+
+static enum ui_role anew_part(const struct ui_status *st, char *out, size_t cap) {
+    if (st->not_restored) {
+        snprintf(out, cap, "snapshot not usable");
+    } else if (st->anew_from > 0) {
+        snprintf(out, cap, "anew from %zu", st->anew_from);
     }
-    if (st->model != NULL && st->model[0] != '\0') {
-        p = add(l, 15, UI_STATUS, true);
-        snprintf(p->text, sizeof p->text, "%s", st->model);
+    return UI_CHANGE;
+}
+
+static enum ui_role memory_part(const struct ui_status *st, char *out, size_t cap) {
+    double mb = (double)st->memory_bytes / 1e6;
+    if (st->memory_bytes > 0) {
+        snprintf(out, cap, mb < 9999.5 ? "%.0f MB" : "%.1f GB", mb < 9999.5 ? mb : mb / 1e3);
     }
-    for (int i = 0; i < l->n; i++) {
-        l->parts[i].width = ui_text_width(l->parts[i].text, strlen(l->parts[i].text), 10000);
+    return UI_STATUS;
+}
+
+static enum ui_role mode_part(const struct ui_status *st, char *out, size_t cap) {
+    if (st->mode != NULL && st->mode[0] != '\0') {
+        snprintf(out, cap, "vi %s", st->mode);
+    }
+    return UI_STATUS;
+}
+
+static enum ui_role branch_part(const struct ui_status *st, char *out, size_t cap) {
+    if (st->n_branches > 1) {
+        snprintf(out, cap, "branch %zu/%zu", st->branch, st->n_branches);
+    }
+    return UI_STATUS;
+}
+
+static enum ui_role private_part(const struct ui_status *st, char *out, size_t cap) {
+    snprintf(out, cap, "%s", st->is_private ? "private" : "");
+    return UI_CHANGE;
+}
+
+static enum ui_role model_part(const struct ui_status *st, char *out, size_t cap) {
+    snprintf(out, cap, "%s", st->model ? st->model : "");
+    return UI_STATUS;
+}
+
+/* In the order of the line. The rank says what stays when columns get few: first what is going on
+ * and how full the context is, then what a person waits for or has just changed, last what can be
+ * looked up elsewhere (/stats, /show). */
+static const struct {
+    enum ui_role (*write)(const struct ui_status *st, char *out, size_t cap);
+    int rank;
+    bool new_group, close;
+} rows[] = {
+    {state_part, 100, false, false},      {left_part, 85, false, false},
+    {spark_part, 10, false, false},       {tps_part, 80, false, false},
+    {ttft_part, 40, false, false},        {temp_part, 70, true, false},
+    {temp_origin_part, 12, false, true},  {top_p_part, 60, false, false},
+    {top_p_origin_part, 11, false, true}, {seed_part, 14, false, false},
+    {meter_part, 30, true, false},        {used_part, 90, false, false},
+    {reused_part, 20, true, false},       {anew_part, 25, false, false},
+    {memory_part, 13, true, false},       {branch_part, 45, true, false},
+    {private_part, 65, false, false},     {mode_part, 55, false, false},
+    {model_part, 15, true, false},
+};
+_Static_assert(sizeof rows / sizeof rows[0] <= MAX_PARTS, "each needs a part");
+
+static void build(struct line *l, const struct ui_status *st) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct part *p = &l->parts[l->n++];
+        *p = (struct part){
+            .rank = rows[i].rank, .new_group = rows[i].new_group, .close = rows[i].close};
+        p->role = rows[i].write(st, p->text, sizeof p->text);
+        p->width = ui_text_width(p->text, strlen(p->text), 10000);
+        p->shown = p->width > 0;
     }
 }
 
@@ -141,7 +255,7 @@ static int gap(const struct line *l, int i, bool *bar) {
         *bar = *bar || l->parts[k].new_group;
         if (l->parts[k - 1].shown) {
             *bar = *bar && l->bars;
-            return *bar ? 3 : 2;
+            return *bar ? 3 : l->parts[i].close && k == i ? 1 : 2;
         }
     }
     *bar = false;
@@ -160,7 +274,10 @@ static int total_width(const struct line *l) {
 void ui_statusbar_draw(struct ui_screen *s, int row, const struct ui_status *st) {
     struct line l = {.bars = s->cols >= 40};
     build(&l, st);
-    int n_shown = l.n;
+    int n_shown = 0;
+    for (int i = 0; i < l.n; i++) {
+        n_shown += l.parts[i].shown;
+    }
     while (n_shown > 1 && total_width(&l) > s->cols) {
         int least = -1;
         for (int i = 0; i < l.n; i++) {

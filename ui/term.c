@@ -7,10 +7,14 @@
  * which are safe in a handler. A handler of a fatal signal then puts back what was installed before
  * it and raises the signal again. Handlers of the other signals set a flag and write to an eventfd.
  *
- * Drawing. Curses gets only what every terminal agrees on. A cluster of several joined characters
- * (an emoji family, a flag) is blanks to curses; afterwards the cluster itself is written over
- * them, placed absolutely. So a terminal that draws it wider or narrower damages nothing but that
- * spot, and lines that hold one are redrawn whole whenever they change.
+ * Drawing. Curses takes the terminal, gives it back and clears it, and knows its description; the
+ * cells are written by the painter (ui/paint.h), which scrolls and keeps what stands, where curses
+ * spends several times the bytes of the text on a reply that streams in. Both write to the same
+ * place in turn: whoever hands over does so in the terminal's own look.
+ *
+ * Colours. 24-bit ones need a description of the terminal whose colours are RGB. Where TERM's is
+ * none but COLORTERM promises them, the description NAME-direct of the same terminal is taken, if
+ * there is one; else the nearest colours of the palette do. The palette itself is never changed.
  */
 #include "ui/term.h"
 
@@ -35,9 +39,18 @@
 #include "chinwag/clock.h"
 #include "chinwag/mem.h"
 #include "chinwag/utf8.h"
+#include "ui/osc.h"
+#include "ui/paint.h"
 
-#define PASTE_ON  "\033[?2004h"
-#define PASTE_OFF "\033[?2004l"
+#define PASTE_ON   "\033[?2004h"
+#define PASTE_OFF  "\033[?2004l"
+#define MOUSE_ON   "\033[?1000h\033[?1006h" /* clicks and the wheel, as decimal numbers */
+#define MOUSE_OFF  "\033[?1006l\033[?1000l"
+#define TITLE_SAVE "\033[22;2t" /* the window's title, on the terminal's own stack */
+#define TITLE_BACK "\033[23;2t"
+
+/* Between frames of text that streams in. */
+static const double STREAM_BYTES_S = 600, MIN_PAUSE_S = 1.0 / 15, MAX_PAUSE_S = 1.0 / 8;
 
 enum { MAX_ROWS = 500, MAX_COLS = 1000, RESTORE_BYTES = 256 };
 
@@ -53,14 +66,23 @@ static struct {
     struct termios saved;
     enum ui_depth depth;
     bool full;             /* draw everything next time */
-    struct ui_screen last; /* what is on the terminal */
+    struct ui_paint paint; /* what is on the terminal */
+    size_t last_bytes;     /* of the last frame */
+    uint32_t epoch;        /* of the links on it */
+    const char *strike;    /* how text is struck out, or NULL */
+    bool color;
     struct sigaction before_flag[N_FLAG];
     void *stack; /* for handlers, should the main thread overflow its own */
     int n_early; /* bytes typed before the terminal was ours */
+    enum ui_mux mux;
+    bool knows_osc;
+    char *title; /* ours; NULL: as it was found */
+    bool mouse;  /* wanted */
 } term;
 
 /* Read by handlers. */
-static atomic_bool active; /* the terminal is ours and must be restored */
+static atomic_bool active;                /* the terminal is ours and must be restored */
+static atomic_bool title_saved, mouse_on; /* on the terminal, and to be taken back */
 static atomic_uint flags;
 static int wake_fd = -1;
 static struct termios saved_modes;
@@ -104,9 +126,20 @@ static void write_all(const char *s, size_t n) {
     }
 }
 
+/* Take back what was switched on over and above the screen. Safe in a handler. */
+static void restore_extras(void) {
+    if (atomic_exchange(&mouse_on, false)) {
+        write_all(MOUSE_OFF, sizeof MOUSE_OFF - 1);
+    }
+    if (atomic_exchange(&title_saved, false)) {
+        write_all(TITLE_BACK, sizeof TITLE_BACK - 1);
+    }
+}
+
 void ui_term_emergency(void) {
     if (atomic_exchange(&active, false)) {
         int saved_errno = errno;
+        restore_extras();
         write_all(restore_bytes, n_restore_bytes);
         tcsetattr(STDIN_FILENO, TCSANOW, &saved_modes);
         errno = saved_errno;
@@ -209,11 +242,40 @@ static void add_restore(const char *sequence) {
 
 static void prepare_restore(void) {
     n_restore_bytes = 0;
+    const char *region = capability("csr");
     add_restore(PASTE_OFF);
+    if (region != NULL && strncmp(region, "\033[", 2) == 0) {
+        add_restore("\033[r"); /* all rows scroll again, however many there are by then */
+    }
     add_restore(capability("sgr0"));
     add_restore(capability("rmkx"));
     add_restore(capability("cnorm"));
     add_restore(capability("rmcup"));
+}
+
+static bool has_description(const char *name) {
+    int status = 0;
+    if (setupterm(name, STDOUT_FILENO, &status) != OK) {
+        return false;
+    }
+    del_curterm(cur_term);
+    return true;
+}
+
+/* The description to use: TERM's, or the 24-bit one of the same terminal (see the top). */
+static void choose_description(char *out, size_t cap) {
+    const char *name = getenv("TERM"), *promise = getenv("COLORTERM");
+    snprintf(out, cap, "%s", name);
+    bool promised =
+        promise != NULL && (strcmp(promise, "truecolor") == 0 || strcmp(promise, "24bit") == 0);
+    char direct[64];
+    int n = (int)strcspn(name, "-");
+    if (promised && n < 40 && strstr(name, "-direct") == NULL) {
+        snprintf(direct, sizeof direct, "%.*s-direct", n, name);
+        if (has_description(direct)) {
+            snprintf(out, cap, "%s", direct);
+        }
+    }
 }
 
 /* Whether the terminal will do; if so, what restores it is prepared. */
@@ -238,20 +300,137 @@ static int check_terminal(struct cw_err *err) {
                           name);
 }
 
-static void init_styles(bool color) {
-    term.depth = UI_MONO;
-    if (!color || !has_colors()) {
-        return; /* start_color itself writes colour sequences */
+/* --- what the terminal can do, for the painter --------------------------------------------------
+ */
+
+static struct cw_buf *collected; /* where collect writes to */
+
+static int collect(int c) {
+    cw_buf_putc(collected, (char)c);
+    return c;
+}
+
+static void add_capability(struct cw_buf *out, const char *sequence) {
+    collected = out;
+    if (sequence != NULL) {
+        tputs(sequence, 1, collect); /* without its delays */
     }
-    start_color();
-    use_default_colors();
-    if (COLOR_PAIRS <= UI_N_ROLES) {
+}
+
+static void add_numbered(struct cw_buf *out, const char *sequence, long a, long b) {
+    if (sequence != NULL) {
+        add_capability(out, tparm(sequence, a, b, 0L, 0L, 0L, 0L, 0L, 0L, 0L));
+    }
+}
+
+static void add_place(struct cw_buf *out, int row, int col) {
+    add_numbered(out, cursor_address, row, col);
+}
+
+static void add_column(struct cw_buf *out, int col) {
+    add_numbered(out, column_address, col, 0);
+}
+
+static void add_right(struct cw_buf *out, int n) {
+    add_numbered(out, parm_right_cursor, n, 0);
+}
+
+static void add_erase_right(struct cw_buf *out) {
+    add_capability(out, clr_eol);
+}
+
+static void add_region(struct cw_buf *out, int top, int bottom) {
+    add_numbered(out, change_scroll_region, top, bottom);
+}
+
+static void add_scroll(struct cw_buf *out, int top, int bottom, int n) {
+    const char *all = n > 0 ? parm_index : parm_rindex;
+    if (all != NULL) {
+        add_numbered(out, all, n > 0 ? n : -n, 0);
+    } else {
+        add_place(out, n > 0 ? bottom : top, 0);
+        for (int i = 0; i < n || i < -n; i++) {
+            add_capability(out, n > 0 ? scroll_forward : scroll_reverse);
+        }
+    }
+}
+
+/* What ends all attributes, less the choice of a character set that is never left here. */
+static const char *plain_look(void) {
+    static const char ascii[] = "\033(B";
+    const char *all = exit_attribute_mode;
+    bool more = all != NULL && strncmp(all, ascii, sizeof ascii - 1) == 0;
+    return more && all[sizeof ascii - 1] != '\0' ? all + sizeof ascii - 1 : all;
+}
+
+static void add_style(struct cw_buf *out, const struct ui_style *from, const struct ui_style *to) {
+    const struct {
+        uint8_t bit;
+        const char *sequence;
+    } attrs[] = {
+        {UI_BOLD, enter_bold_mode},       {UI_FAINT, enter_dim_mode},
+        {UI_ITALIC, enter_italics_mode},  {UI_UNDERLINE, enter_underline_mode},
+        {UI_REVERSE, enter_reverse_mode}, {UI_STRIKE, term.strike},
+    };
+    struct ui_style now = *from;
+    if ((now.attrs & ~to->attrs) != 0 || (now.fg >= 0 && to->fg < 0) ||
+        (now.bg >= 0 && to->bg < 0)) {
+        add_capability(out, plain_look());
+        now = (struct ui_style){.fg = -1, .bg = -1};
+    }
+    for (size_t i = 0; i < sizeof attrs / sizeof attrs[0]; i++) {
+        if (to->attrs & ~now.attrs & attrs[i].bit) {
+            add_capability(out, attrs[i].sequence);
+        }
+    }
+    if (now.fg != to->fg) {
+        add_numbered(out, set_a_foreground, to->fg, 0);
+    }
+    if (now.bg != to->bg) {
+        add_numbered(out, set_a_background, to->bg, 0);
+    }
+}
+
+static struct ui_paint_caps paint_caps(void) {
+    bool down = parm_rindex != NULL || scroll_reverse != NULL;
+    bool up = parm_index != NULL || scroll_forward != NULL;
+    return (struct ui_paint_caps){
+        .place = add_place,
+        .column = column_address != NULL ? add_column : NULL,
+        .right = parm_right_cursor != NULL ? add_right : NULL,
+        .style = exit_attribute_mode != NULL ? add_style : NULL,
+        .erase_right = clr_eol != NULL ? add_erase_right : NULL,
+        .region = add_region,
+        .scroll = change_scroll_region != NULL && up && down ? add_scroll : NULL,
+        .attrs = (uint8_t)(UI_BOLD | UI_FAINT | UI_ITALIC | UI_UNDERLINE | UI_REVERSE |
+                           (term.strike != NULL ? UI_STRIKE : 0)),
+        .links = term.knows_osc,
+        .corner = !auto_right_margin || eat_newline_glitch,
+    };
+}
+
+/* The looks of the roles, as this terminal has them. */
+void ui_term_restyle(void) {
+    term.full = true;
+    if (!atomic_load(&active)) {
         return;
     }
-    term.depth = COLORS >= 256 ? UI_COLORS_256 : UI_COLORS_16;
+    int colors = term.color && set_a_foreground != NULL && set_a_background != NULL &&
+                         exit_attribute_mode != NULL
+                     ? tigetnum("colors")
+                     : 0;
+    term.depth = colors >= 1 << 24 ? UI_COLORS_RGB
+                 : colors >= 256   ? UI_COLORS_256
+                 : colors >= 8     ? UI_COLORS_16
+                                   : UI_MONO;
     for (int role = 0; role < UI_N_ROLES; role++) {
         struct ui_style style = ui_theme_style((enum ui_role)role, term.depth);
-        init_pair((short)(role + 1), style.fg, style.bg);
+        if (term.depth == UI_COLORS_16 && colors < 16) { /* eight, and their bright ones as bold */
+            style.attrs |= style.fg >= 8 ? UI_BOLD : 0;
+            style.fg -= style.fg >= 8 ? 8 : 0;
+            style.bg -= style.bg >= 8 ? 8 : 0;
+        }
+        term.paint.styles[role] = style;
     }
 }
 
@@ -274,8 +453,10 @@ int ui_term_open(bool color, struct cw_err *err) {
         atexit(ui_term_close);
         registered = true;
     }
+    char name[128];
+    choose_description(name, sizeof name);
     atomic_store(&active, true);
-    term.curses = newterm(NULL, stdout, stdin);
+    term.curses = newterm(name, stdout, stdin);
     if (term.curses == NULL) {
         ui_term_emergency();
         return cw_fail(err, CW_EINVAL, "chat: the terminal cannot be set up");
@@ -288,14 +469,35 @@ int ui_term_open(bool color, struct cw_err *err) {
     if (!(term.saved.c_iflag & ICRNL) || ioctl(STDIN_FILENO, FIONREAD, &term.n_early) != 0) {
         term.n_early = 0;
     }
-    init_styles(color);
+    term.color = color;
+    term.strike = capability("smxx");
+    term.mux = ui_osc_mux(getenv("TMUX"), getenv("STY"), getenv("TERM"));
+    term.knows_osc = ui_osc_known(getenv("TERM"));
     write_all(PASTE_ON, sizeof PASTE_ON - 1);
-    ui_screen_init(&term.last, 1, 1);
+    const struct ui_paint_caps caps = paint_caps();
+    ui_paint_init(&term.paint, &caps);
+    ui_term_restyle();
     ui_term_resized();
     return CW_OK;
 }
 
+int ui_term_open_plain(struct cw_err *err) {
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0) {
+        return cw_fail(err, CW_EIO, "chat: eventfd: %s", strerror(errno));
+    }
+    install_flag_handler(SIGINT, NULL);
+    install_flag_handler(SIGTERM, NULL);
+    install_flag_handler(SIGHUP, NULL);
+    return CW_OK;
+}
+
 static void leave_screen(void) {
+    struct cw_buf out = {0};
+    restore_extras();
+    ui_paint_yield(&term.paint, LINES, &out); /* curses does not know of other looks */
+    write_all(out.data, out.len);
+    cw_buf_free(&out);
     write_all(PASTE_OFF, sizeof PASTE_OFF - 1);
     endwin();
     tcsetattr(STDIN_FILENO, TCSANOW, &term.saved);
@@ -307,9 +509,12 @@ void ui_term_close(void) {
     }
     leave_screen();
     /* SIGTERM and SIGHUP stay ours until the process ends by them */
-    ui_screen_free(&term.last);
+    ui_paint_free(&term.paint);
     delscreen(term.curses);
     term.curses = NULL;
+    free(term.title);
+    term.title = NULL;
+    term.mouse = false;
     for (int i = 0; i < N_FLAG; i++) {
         sigaction(flag_signals[i], &term.before_flag[i], NULL);
     }
@@ -402,139 +607,92 @@ void ui_term_redraw(void) {
     term.full = true;
 }
 
-static attr_t attributes(enum ui_role role) {
-    uint8_t bits = ui_theme_style(role, term.depth).attrs;
-    attr_t a = A_NORMAL;
-    a |= bits & UI_BOLD ? A_BOLD : 0;
-    a |= bits & UI_FAINT ? A_DIM : 0;
-    a |= bits & UI_ITALIC ? A_ITALIC : 0;
-    a |= bits & UI_UNDERLINE ? A_UNDERLINE : 0;
-    a |= bits & UI_REVERSE ? A_REVERSE : 0;
-    return a;
-}
-
-static short pair(enum ui_role role) {
-    return term.depth == UI_MONO ? 0 : (short)(role + 1);
-}
-
-/* The characters of a cell as curses takes them: one with a width and its combining marks. */
-static void cell_chars(const struct ui_cell *cell, wchar_t out[CCHARW_MAX + 1]) {
-    int n = 0;
-    for (size_t i = 0; i < cell->len && n < CCHARW_MAX;) {
-        uint32_t c;
-        int bytes = cw_utf8_decode(cell->text + i, cell->len - i, &c);
-        out[n++] = bytes > 0 ? (wchar_t)c : L'?';
-        i += bytes > 0 ? (size_t)bytes : 1;
-    }
-    out[n] = L'\0';
-}
-
-/* Give a row to curses. Returns whether it holds joined clusters. */
-static bool draw_row(const struct ui_screen *s, int row) {
-    bool joined = false;
-    for (int col = 0; col < s->cols; col++) {
-        const struct ui_cell *cell = ui_screen_at(s, row, col);
-        if (cell->width == 0) {
-            continue;
-        }
-        wchar_t chars[CCHARW_MAX + 1];
-        cchar_t c;
-        enum ui_role role = (enum ui_role)cell->role;
-        int copies = 1;
-        if (cell->joined) {
-            joined = true;
-            chars[0] = L' ';
-            chars[1] = L'\0';
-            copies = cell->width;
-        } else {
-            cell_chars(cell, chars);
-        }
-        setcchar(&c, chars, attributes(role), pair(role), NULL);
-        for (int i = 0; i < copies; i++) {
-            mvadd_wch(row, col + i, &c);
-        }
-    }
-    return joined;
-}
-
-static struct cw_buf *collected; /* where collect writes to */
-
-static int collect(int c) {
-    cw_buf_putc(collected, (char)c);
-    return c;
-}
-
-static void place_cursor(int row, int col) {
-    tputs(tparm(cursor_address, (long)row, (long)col, 0L, 0L, 0L, 0L, 0L, 0L, 0L), 1, collect);
-}
-
-static void add_joined(const struct ui_screen *s, int row, struct cw_buf *out) {
-    collected = out;
-    for (int col = 0; col < s->cols; col++) {
-        const struct ui_cell *cell = ui_screen_at(s, row, col);
-        if (!cell->joined) {
-            continue;
-        }
-        enum ui_role role = (enum ui_role)cell->role;
-        place_cursor(row, col);
-        vid_puts(attributes(role), pair(role), NULL, collect);
-        cw_buf_add(out, cell->text, cell->len);
-    }
-}
-
-static bool row_has_joined(const struct ui_screen *s, int row) {
-    for (int col = 0; col < s->cols; col++) {
-        const struct ui_cell *cell = ui_screen_at(s, row, col);
-        if (cell != NULL && cell->joined) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void ui_term_blit(const struct ui_screen *s) {
     if (s->rows != LINES || s->cols != COLS) {
         return; /* a resize is under way */
     }
-    bool full = term.full || term.last.rows != s->rows || term.last.cols != s->cols;
-    if (full) {
+    struct cw_buf out = {0};
+    if (term.full || term.epoch != s->epoch) {
+        ui_paint_yield(&term.paint, s->rows, &out);
+        write_all(out.data, out.len);
+        out.len = 0;
         erase();
         clearok(curscr, TRUE);
-        ui_screen_resize(&term.last, s->rows, s->cols);
+        refresh(); /* which also takes the terminal again after it was given away */
+        ui_paint_cleared(&term.paint, s->rows, s->cols);
         term.full = false;
+        term.epoch = s->epoch;
     }
-    size_t row_bytes = (size_t)s->cols * sizeof *s->cells;
-    struct cw_buf after = {0};
-    bool *redo = cw_calloc((size_t)s->rows, sizeof *redo);
-    for (int row = 0; row < s->rows; row++) {
-        const struct ui_cell *now = ui_screen_at(s, row, 0);
-        struct ui_cell *before = ui_screen_at(&term.last, row, 0);
-        if (!full && memcmp(now, before, row_bytes) == 0) {
-            continue;
+    curs_set(s->cursor_row >= 0 ? 1 : 0);
+    ui_paint_frame(&term.paint, s, &out);
+    write_all(out.data, out.len);
+    term.last_bytes = out.len;
+    cw_buf_free(&out);
+}
+
+double ui_term_pause(void) {
+    double pause = (double)term.last_bytes / STREAM_BYTES_S;
+    return pause < MIN_PAUSE_S ? MIN_PAUSE_S : pause > MAX_PAUSE_S ? MAX_PAUSE_S : pause;
+}
+
+/* --- beside the screen -------------------------------------------------------------------------
+ */
+
+bool ui_term_copy(const char *text, size_t n) {
+    if (n > UI_COPY_MAX || !term.knows_osc) {
+        return false;
+    }
+    struct cw_buf out = {0};
+    ui_osc_copy(&out, term.mux, text, n);
+    write_all(out.data, out.len);
+    cw_buf_free(&out);
+    return true;
+}
+
+void ui_term_notify(const char *text) {
+    struct cw_buf out = {0};
+    ui_osc_notify(&out, term.mux, term.knows_osc, text);
+    write_all(out.data, out.len);
+    cw_buf_free(&out);
+}
+
+/* Bring the terminal to the title and the mouse that are wanted. */
+static void set_extras(void) {
+    if (term.mouse && !atomic_load(&mouse_on)) {
+        atomic_store(&mouse_on, true);
+        write_all(MOUSE_ON, sizeof MOUSE_ON - 1);
+    } else if (!term.mouse && atomic_exchange(&mouse_on, false)) {
+        write_all(MOUSE_OFF, sizeof MOUSE_OFF - 1);
+    }
+    if (term.title == NULL && atomic_exchange(&title_saved, false)) {
+        write_all(TITLE_BACK, sizeof TITLE_BACK - 1);
+    } else if (term.title != NULL) {
+        struct cw_buf out = {0};
+        if (!atomic_exchange(&title_saved, true)) {
+            cw_buf_puts(&out, TITLE_SAVE);
         }
-        redo[row] = draw_row(s, row);
-        if (redo[row] || row_has_joined(&term.last, row)) {
-            wredrawln(stdscr, row, 1); /* curses does not know what really stands there */
-        }
-        memcpy(before, now, row_bytes);
+        ui_osc_title(&out, term.title);
+        write_all(out.data, out.len);
+        cw_buf_free(&out);
     }
-    bool visible = s->cursor_row >= 0;
-    curs_set(visible ? 1 : 0);
-    move(visible ? s->cursor_row : 0, visible ? s->cursor_col : 0);
-    refresh();
-    for (int row = 0; row < s->rows; row++) {
-        if (redo[row]) {
-            add_joined(s, row, &after);
-        }
+}
+
+void ui_term_title(const char *text) {
+    bool same =
+        text != NULL && term.title != NULL ? strcmp(text, term.title) == 0 : text == term.title;
+    if (same || !term.knows_osc) {
+        return;
     }
-    if (after.len > 0) {
-        collected = &after;
-        vid_puts(A_NORMAL, 0, NULL, collect);
-        place_cursor(getcury(curscr), getcurx(curscr));
-        write_all(after.data, after.len);
+    free(term.title);
+    term.title = text != NULL ? cw_strdup(text) : NULL;
+    set_extras();
+}
+
+void ui_term_mouse(bool on) {
+    if (term.mouse != on) {
+        term.mouse = on;
+        set_extras();
     }
-    cw_buf_free(&after);
-    free(redo);
 }
 
 /* --- stopping ----------------------------------------------------------------------------------
@@ -544,6 +702,7 @@ void ui_term_continue(void) {
     install_flag_handler(SIGTSTP, NULL);
     reset_prog_mode();
     write_all(PASTE_ON, sizeof PASTE_ON - 1);
+    set_extras();
     ui_term_resized();
     atomic_fetch_and(&flags, (unsigned)~UI_SIGNAL_CONT);
 }

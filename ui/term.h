@@ -23,6 +23,9 @@ bool ui_term_locale(void);
  * that cannot place a cursor; nothing has been written then. Without `color` only attributes. */
 int ui_term_open(bool color, struct cw_err *err);
 void ui_term_close(void); /* may be called twice */
+/* Instead of ui_term_open, for a chat in plain lines: SIGINT, SIGTERM and SIGHUP become flags,
+ * nothing is written to the terminal and its modes stay. */
+int ui_term_open_plain(struct cw_err *err);
 
 /* Restore the terminal with nothing but system calls: for any thread, signal handlers and the
  * out-of-memory hook. */
@@ -51,9 +54,15 @@ void ui_term_size(int *rows, int *cols); /* as of now, clamped to something sane
 void ui_term_resized(void);              /* take the present size over; all is drawn anew */
 void ui_term_redraw(void);               /* the next blit draws everything */
 void ui_term_blit(const struct ui_screen *s);
+/* Seconds to wait after the last frame before one that only shows more of a text that streams in:
+ * the more bytes that one took (places and colours beside the letters), the longer, as more of the
+ * next then goes out at once. */
+double ui_term_pause(void);
+void ui_term_restyle(void); /* the theme has changed: all is drawn anew in its colours */
 
 /* Put text on the clipboard with OSC 52, wrapped for tmux and screen where they are in between.
- * False: it is longer than terminals take (UI_COPY_MAX), nothing was sent. */
+ * False: it is longer than terminals take (UI_COPY_MAX), or this one knows no such thing; nothing
+ * was sent. */
 enum { UI_COPY_MAX = 100 * 1024 };
 bool ui_term_copy(const char *text, size_t n);
 /* A bell, and a notification where the terminal has them (OSC 9); control bytes are left out. */

@@ -74,8 +74,8 @@ void ui_transcript_lens(struct ui_transcript *t, uint32_t block, size_t token);
  *
  * Find `needle` (letters of either case alike) in all blocks and highlight every hit; NULL or "":
  * none. Returns the number of hits. The hit nearest to what is shown becomes the current one; next
- * goes on by `step` hits, around the ends, and scrolls to it. Text that comes later is searched as
- * it comes. */
+ * goes on by `step` hits, around the ends, and scrolls to it (0: scrolls to the current one). Text
+ * that comes later is searched as it comes. */
 size_t ui_transcript_search(struct ui_transcript *t, const char *needle);
 void ui_transcript_search_next(struct ui_transcript *t, int step);
 /* Number of the current hit, from 1, and of all hits; 0 and 0 without. */
@@ -94,6 +94,24 @@ uint32_t ui_transcript_picked_text(const struct ui_transcript *t, struct cw_buf 
 /* The source of a block. Valid until it changes. */
 struct cw_str ui_transcript_source(const struct ui_transcript *t, uint32_t block);
 void ui_transcript_show(struct ui_transcript *t, uint32_t block); /* scroll to its heading */
+
+/* ---- reading it out ----
+ *
+ * For a chat in plain lines, which follows the blocks instead of drawing them. */
+struct ui_block_view {
+    uint32_t block;
+    enum ui_block_kind kind;
+    const char *heading, *note; /* or NULL */
+    struct cw_str text;
+    size_t n_marks;
+    bool finished;
+};
+/* The first block whose number is higher than `after`; false: there is none. Valid until the
+ * transcript changes. */
+bool ui_transcript_next(const struct ui_transcript *t, uint32_t after, struct ui_block_view *out);
+/* Mark i of a block and the byte of its text that it stands before; NULL: there is none. */
+const char *ui_transcript_mark_at(const struct ui_transcript *t, uint32_t block, size_t i,
+                                  size_t *offset);
 
 /* Bytes of text that lines were made of so far, those done over included: what tests of long texts
  * look at. */

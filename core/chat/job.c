@@ -33,6 +33,10 @@ static int check_request(const struct cw_request *req, struct cw_err *err) {
     if (req->continue_reply && (req->messages == NULL || req->n_messages == 0)) {
         return cw_fail(err, CW_EINVAL, "there is no reply to continue");
     }
+    if (req->n_replies > CW_MAX_REPLIES) {
+        return cw_fail(err, CW_EINVAL, "%u replies at once: at most %d are possible",
+                       req->n_replies, CW_MAX_REPLIES);
+    }
     for (size_t i = 0; i < req->n_messages && req->messages != NULL; i++) {
         if (req->messages[i].role == NULL) {
             return cw_fail(err, CW_EINVAL, "message %zu has no role", i);
@@ -59,6 +63,7 @@ int cw_job_create(struct cw_job **out, const struct cw_request *req, struct cw_e
     struct cw_job *job = cw_calloc(1, sizeof *job);
     job->req = *req;
     job->started_s = req->started_s > 0 ? req->started_s : cw_now();
+    job->req.snapshot_key = req->snapshot_key != NULL ? cw_strdup(req->snapshot_key) : NULL;
     job->req.raw = copy_text(req->raw, req->raw_len);
     job->req.ids = copy(req->ids, req->n_ids, sizeof *req->ids);
     job->req.at = copy(req->at, req->at != NULL ? req->n_at : 0, sizeof *req->at);
@@ -97,6 +102,7 @@ void cw_job_destroy(struct cw_job *job) {
         free((void *)r->stops[i]);
     }
     free((void *)r->stops);
+    free((void *)r->snapshot_key);
     free((void *)r->raw);
     free((void *)r->ids);
     free((void *)r->at);

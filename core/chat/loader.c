@@ -6,6 +6,7 @@
  */
 #include "core/chat/loader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,11 @@ int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
             cw_loaded_close(m);
             return rc;
         }
+    }
+    uint8_t key[CW_MODEL_KEY];
+    cw_model_key(m->model, key);
+    for (size_t i = 0; i < CW_MODEL_KEY; i++) {
+        snprintf(m->hash + 2 * i, 3, "%02x", key[i]);
     }
     int32_t n_rows = cw_model_get_info(m->model)->n_vocab;
     int32_t n_tokens = cw_tokenizer_n_tokens(m->tokenizer);

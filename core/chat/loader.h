@@ -7,6 +7,7 @@
 #define CW_LOADER_H
 
 #include "chinwag/generator.h"
+#include "chinwag/snapshot.h"
 
 struct cw_loaded {
     struct cw_gguf *gguf;
@@ -14,12 +15,13 @@ struct cw_loaded {
     struct cw_tokenizer *tokenizer;
     struct cw_session *session;
     struct cw_sampler *sampler;
-    bool has_template;          /* one was given or is in the file */
-    struct cw_template *tmpl;   /* NULL with has_template: it could not be read, see below */
-    struct cw_err template_err; /* why */
-    char *bos, *eos;            /* token texts, "" where there is none */
-    int32_t n_usable;           /* ids that may be drawn */
-    struct cw_buf notices;      /* lines, each terminated by NUL */
+    bool has_template;               /* one was given or is in the file */
+    struct cw_template *tmpl;        /* NULL with has_template: it could not be read, see below */
+    struct cw_err template_err;      /* why */
+    char *bos, *eos;                 /* token texts, "" where there is none */
+    int32_t n_usable;                /* ids that may be drawn */
+    struct cw_buf notices;           /* lines, each terminated by NUL */
+    char hash[2 * CW_MODEL_KEY + 1]; /* the model's key in hexadecimal */
 };
 
 enum { CW_LOAD_STEPS = 5 };

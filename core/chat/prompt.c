@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "chinwag/utf8.h"
+
 void cw_prepared_free(struct cw_prepared *p) {
     cw_ids_free(&p->ids);
     free(p->tail);
@@ -172,7 +174,7 @@ static void put_back(const struct cw_tokenizer *t, const struct cw_message *msg,
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- a conversation ------------------------------------------------------------------------ */
 
 /* Cut the prompt behind the last content of message `index`. */
 static int cut_after(struct cw_prompt *p, int32_t index, struct cw_err *err) {
@@ -195,8 +197,7 @@ static int tokenise(struct cw_loaded *m, const struct cw_prompt *p, struct cw_id
                                      ids, NULL, err);
 }
 
-static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struct cw_prepared *out,
-                        struct cw_err *err) {
+static int need_template(const struct cw_loaded *m, struct cw_err *err) {
     if (!m->has_template) {
         return cw_fail(err, CW_ETEMPLATE,
                        "this model has no chat template: it only continues raw text");
@@ -204,15 +205,95 @@ static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struc
     if (m->tmpl == NULL) {
         return cw_fail(err, m->template_err.code, "%s", m->template_err.text);
     }
+    return CW_OK;
+}
+
+static void copy_messages(struct conversation *c, const struct cw_request *req, size_t n) {
+    c->n = n;
+    c->messages = cw_reallocarray(NULL, n, sizeof *c->messages);
+    if (n > 0) {
+        memcpy(c->messages, req->messages, n * sizeof *c->messages);
+    }
+}
+
+static void put_all_back(const struct cw_loaded *m, const struct conversation *c,
+                         struct cw_prompt *p) {
+    for (size_t i = 0; i < c->n; i++) {
+        const struct cw_message *msg = &c->messages[i];
+        if (msg->ids != NULL && msg->n_ids > 0 && msg->len > 0) {
+            put_back(m->tokenizer, msg, (int32_t)i, p);
+        }
+    }
+}
+
+static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struct cw_prepared *out,
+                        struct cw_err *err);
+
+static bool ends_with(const struct cw_buf *text, size_t end, const struct cw_message *msg) {
+    return end >= msg->len &&
+           (msg->len == 0 || memcmp(text->data + end - msg->len, msg->content, msg->len) == 0);
+}
+
+/* How many of a reply's ids the reply that goes on keeps: up to the end of its content. What stands
+ * behind is dropped, be it an end token, a stop string or a text that was cut off, but not the
+ * beginning of a character, which no content shows. A reply without content is all of its ids: it
+ * was cut while it thought. 0: its content is another text than these ids'. */
+static size_t kept_ids(const struct cw_tokenizer *t, const struct cw_message *msg) {
+    struct cw_buf text = {0};
+    size_t *at = cw_reallocarray(NULL, msg->n_ids + 1, sizeof *at); /* where each token begins */
+    size_t n = msg->n_ids, kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = text.len;
+        cw_tokenizer_piece(t, msg->ids[i], false, i == 0, &text);
+    }
+    at[n] = text.len;
+    size_t whole = cw_utf8_complete(text.data, text.len);
+    if (whole < text.len && ends_with(&text, whole, msg)) {
+        kept = n;
+    }
+    for (size_t i = n; i > 0 && kept == 0; i--) {
+        kept = ends_with(&text, at[i], msg) ? i : 0;
+    }
+    while (kept > 0 && cw_tokenizer_is_eog(t, msg->ids[kept - 1])) {
+        kept--;
+    }
+    free(at);
+    cw_buf_free(&text);
+    return kept;
+}
+
+/* A reply that goes on by its ids: the prompt it had, and they behind it. */
+static int prepare_ids(struct cw_loaded *m, const struct cw_request *req, size_t n_kept,
+                       struct cw_prepared *out, struct cw_err *err) {
+    struct cw_request before = *req;
+    before.n_messages--;
+    before.continue_reply = false;
+    int rc = prepare_chat(m, &before, out, err);
+    if (rc == CW_OK) {
+        cw_ids_append(&out->ids, req->messages[before.n_messages].ids, n_kept);
+        out->n_so_far = n_kept;
+    }
+    return rc;
+}
+
+static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struct cw_prepared *out,
+                        struct cw_err *err) {
     /* A reply of no length goes on from its beginning. */
     bool going_on = req->continue_reply && req->messages[req->n_messages - 1].len > 0;
-    struct conversation c = {.n = req->n_messages - (req->continue_reply && !going_on ? 1 : 0)};
-    c.messages = cw_reallocarray(NULL, c.n, sizeof *c.messages);
-    if (c.n > 0) {
-        memcpy(c.messages, req->messages, c.n * sizeof *c.messages);
-    }
+    struct conversation c = {0};
     struct cw_prompt p = {0};
-    int rc = render_or_fold(m, &c, req->think, !going_on, &p, &out->folded, err);
+    int rc = need_template(m, err);
+    if (rc != CW_OK) {
+        return rc;
+    }
+    if (req->continue_reply && req->messages[req->n_messages - 1].ids != NULL) {
+        size_t n_kept = kept_ids(m->tokenizer, &req->messages[req->n_messages - 1]);
+        if (n_kept > 0) {
+            return prepare_ids(m, req, n_kept, out, err);
+        }
+    }
+    copy_messages(&c, req, req->n_messages - (req->continue_reply && !going_on ? 1 : 0));
+    rc = render_or_fold(m, &c, req->think, !going_on, &p, &out->folded, err);
     if (rc == CW_OK && going_on) {
         rc = cut_after(&p, (int32_t)c.n - 1, err);
     }
@@ -226,11 +307,7 @@ static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struc
         out->tail_len = p.len - tail;
         out->tail = cw_strndup(p.text + tail, out->tail_len);
         out->begins_text = !going_on;
-        for (size_t i = 0; i < c.n; i++) {
-            if (c.messages[i].ids != NULL && c.messages[i].n_ids > 0 && c.messages[i].len > 0) {
-                put_back(m->tokenizer, &c.messages[i], (int32_t)i, &p);
-            }
-        }
+        put_all_back(m, &c, &p);
         rc = tokenise(m, &p, &out->ids, err);
     }
     cw_prompt_free(&p);
@@ -238,6 +315,89 @@ static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struc
     free(c.folded);
     return rc;
 }
+
+/* ---- a draft ------------------------------------------------------------------------------- */
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+/* How much of text[0..n) will stay: up to the blanks before the last word. *sure: also its last
+ * token is known, for a single blank and a letter follow, which begin a token of their own in every
+ * vocabulary we know. */
+static size_t stable_length(const char *text, size_t n, bool *sure) {
+    size_t word = n;
+    while (word > 0 && !is_blank(text[word - 1])) {
+        word--;
+    }
+    size_t end = word;
+    while (end > 0 && is_blank(text[end - 1])) {
+        end--;
+    }
+    unsigned char next = word < n ? (unsigned char)text[word] : 0;
+    bool letter = (next | 32) >= 'a' && (next | 32) <= 'z';
+    *sure = letter && word - end == 1 && text[end] == ' ' && end > 0;
+    return end;
+}
+
+/* Cut the prompt within the content of its last message, behind what will stay. */
+static void cut_draft(struct cw_prompt *p, int32_t index, bool placeholder, bool *sure) {
+    size_t k = 0;
+    *sure = false;
+    while (k < p->n_spans && p->spans[k].message != index) {
+        k++;
+    }
+    if (k == p->n_spans) {
+        p->n_spans = 0; /* the template does not show it: nothing is known */
+        p->len = 0;
+        return;
+    }
+    struct cw_span *s = &p->spans[k];
+    size_t n = placeholder ? 0 : stable_length(p->text + s->begin, s->end - s->begin, sure);
+    s->end = s->begin + n;
+    p->len = s->end;
+    p->n_spans = n > 0 ? k + 1 : k;
+}
+
+int cw_prompt_draft(struct cw_loaded *m, const struct cw_job *job, struct cw_ids *ids,
+                    struct cw_err *err) {
+    const struct cw_request *req = &job->req;
+    struct conversation c = {0};
+    struct cw_prompt p = {0};
+    bool folded = false, sure = false, blank = true;
+    if (req->messages == NULL || req->n_messages == 0 || req->continue_reply) {
+        return cw_fail(err, CW_EINVAL, "a draft is the last message of a conversation");
+    }
+    int rc = need_template(m, err);
+    if (rc != CW_OK) {
+        return rc;
+    }
+    copy_messages(&c, req, req->n_messages);
+    struct cw_message *last = &c.messages[c.n - 1];
+    for (size_t i = 0; i < last->len; i++) {
+        blank = blank && is_blank(last->content[i]);
+    }
+    if (blank) {
+        last->content = "x"; /* shows where the words will stand */
+        last->len = 1;
+    }
+    last->ids = NULL;
+    rc = render_or_fold(m, &c, req->think, true, &p, &folded, err);
+    if (rc == CW_OK) {
+        cut_draft(&p, (int32_t)c.n - 1, blank, &sure);
+        put_all_back(m, &c, &p);
+        rc = tokenise(m, &p, ids, err);
+    }
+    if (rc == CW_OK && !sure && ids->n > 0) {
+        ids->n--; /* it may yet become a longer one */
+    }
+    cw_prompt_free(&p);
+    free(c.messages);
+    free(c.folded);
+    return rc;
+}
+
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_prepared *out,
                       struct cw_err *err) {

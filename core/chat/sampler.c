@@ -237,3 +237,27 @@ int cw_sampler_draw(struct cw_sampler *s, const struct cw_sampling *set, const f
     }
     return CW_OK;
 }
+
+int cw_sampler_put(struct cw_sampler *s, int32_t id, const float *logits, int32_t n_usable,
+                   bool detail, struct cw_draw *out, struct cw_err *err) {
+    memset(out, 0, sizeof *out);
+    s->n = n_usable < s->n_vocab ? n_usable : s->n_vocab;
+    if (id < 0 || id >= s->n) {
+        return cw_fail(err, CW_EINVAL, "token %d cannot stand in a reply", id);
+    }
+    s->logits = logits;
+    int rc = cw_select_scan(s, err);
+    if (rc != CW_OK) {
+        return rc;
+    }
+    out->id = id;
+    out->p = 1;
+    out->rank = rank_of(s, logits, id);
+    if (detail) {
+        describe(s, logits, out);
+        for (int k = 0; k < out->n_alternatives; k++) {
+            out->alternatives[k].p = out->alternatives[k].id == id ? 1 : 0;
+        }
+    }
+    return CW_OK;
+}

@@ -10,16 +10,18 @@
 
 static const struct marker {
     const char *open, *close;
+    const char *before, *after; /* line ends that the family writes around `close` */
 } markers[] = {
-    {"<think>", "</think>"}, /* DeepSeek-R1, Qwen3, QwQ, SmolLM3, Hunyuan */
-    {"<thinking>", "</thinking>"},
-    {"<thought>", "</thought>"},
-    {"<reasoning>", "</reasoning>"},
-    {"<|START_THINKING|>", "<|END_THINKING|>"},  /* Command A, R7B */
-    {"[THINK]", "[/THINK]"},                     /* Magistral */
-    {"<seed:think>", "</seed:think>"},           /* Seed-OSS */
-    {"\u25c1think\u25b7", "\u25c1/think\u25b7"}, /* Kimi */
-    {"<|inner_prefix|>", "<|inner_suffix|>"},    /* Apertus */
+    /* DeepSeek-R1, Qwen3, QwQ, SmolLM3, Hunyuan */
+    {"<think>", "</think>", "\n", "\n\n"},
+    {"<thinking>", "</thinking>", "\n", "\n\n"},
+    {"<thought>", "</thought>", "\n", "\n"},
+    {"<reasoning>", "</reasoning>", "\n", "\n"},
+    {"<|START_THINKING|>", "<|END_THINKING|>", "", ""},  /* Command A, R7B */
+    {"[THINK]", "[/THINK]", "", ""},                     /* Magistral */
+    {"<seed:think>", "</seed:think>", "", ""},           /* Seed-OSS */
+    {"\u25c1think\u25b7", "\u25c1/think\u25b7", "", ""}, /* Kimi */
+    {"<|inner_prefix|>", "<|inner_suffix|>", "", ""},    /* Apertus */
 };
 enum { N_MARKERS = sizeof markers / sizeof markers[0] };
 
@@ -69,6 +71,23 @@ void cw_think_init(struct cw_think *t, const struct cw_tokenizer *tokenizer, con
 
 void cw_think_free(struct cw_think *t) {
     cw_buf_free(&t->held);
+}
+
+bool cw_think_closing(const struct cw_think *t, struct cw_buf *out, bool *settled) {
+    *settled = t->state == CW_THINK_OUT;
+    if (t->state == CW_THINK_CHANNEL) {
+        cw_buf_printf(out, "%s%sassistant%sfinal%s", end, start, channel, message);
+        return true;
+    }
+    for (size_t i = 0; t->state == CW_THINK_IN && i < N_MARKERS; i++) {
+        if (strcmp(markers[i].close, t->close) == 0) {
+            bool new_line = t->trim || (t->held.len > 0 && t->held.data[t->held.len - 1] == '\n');
+            cw_buf_printf(out, "%s%s%s", new_line ? "" : markers[i].before, t->close,
+                          markers[i].after);
+            return true;
+        }
+    }
+    return false;
 }
 
 bool cw_think_now(const struct cw_think *t) {

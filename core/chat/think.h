@@ -42,6 +42,11 @@ int cw_think_feed(struct cw_think *t, int32_t id, const char *text, size_t n, cw
 /* The reply is over: what is held is text. */
 int cw_think_flush(struct cw_think *t, cw_think_emit *emit, void *arg);
 
+/* What the model would write to end the section that is under way and begin its answer: markers and
+ * the line ends that its family puts around them, appended to *out. False outside of a section,
+ * with *settled telling whether a section may no longer come of what is being read. */
+bool cw_think_closing(const struct cw_think *t, struct cw_buf *out, bool *settled);
+
 /* Whether the reply is in a thinking section now. */
 bool cw_think_now(const struct cw_think *t);
 

@@ -19,15 +19,18 @@ static size_t block16_bytes(int kind, int head) {
     return kind == CW_KV_Q8_0 ? (size_t)head * 17 : (size_t)head * 32;
 }
 
-/* Chunk after chunk, and in a chunk KV head after KV head, its keys and then its values: what is
- * touched grows with the conversation, and what a unit of attention reads lies together. */
-static uint8_t *chunk_k(const struct cw_kv_layer *l, uint32_t chunk, int h) {
-    size_t both = 16 * (block16_bytes(l->kind, l->head_k) + block16_bytes(l->kind, l->head_v));
-    return (uint8_t *)l->base + ((size_t)chunk * (size_t)l->n_kv_heads + (size_t)h) * both;
+static size_t head_bytes(const struct cw_kv_layer *l) {
+    return 16 * (block16_bytes(l->kind, l->head_k) + block16_bytes(l->kind, l->head_v));
 }
 
-static uint8_t *chunk_v(const struct cw_kv_layer *l, uint32_t chunk, int h) {
-    return chunk_k(l, chunk, h) + 16 * block16_bytes(l->kind, l->head_k);
+/* In a page KV head after KV head, its keys and then its values: what a unit of attention reads
+ * lies together. */
+static uint8_t *page_k(const struct cw_kv_layer *l, uint32_t page, int h) {
+    return (uint8_t *)l->base + (size_t)page * l->page_bytes + (size_t)h * head_bytes(l);
+}
+
+static uint8_t *page_v(const struct cw_kv_layer *l, uint32_t page, int h) {
+    return page_k(l, page, h) + 16 * block16_bytes(l->kind, l->head_k);
 }
 
 uint64_t cw_kv_layer_bytes(uint32_t n_cells, int n_kv_heads, int head_k, int head_v, int kind) {
@@ -42,41 +45,50 @@ uint64_t cw_kv_layer_bytes(uint32_t n_cells, int n_kv_heads, int head_k, int hea
 
 /* ---- storing --------------------------------------------------------------------------------- */
 
-#define STORE_CELLS                                                                                \
-    64 /* of one unit, beginning at a position divisible by it; divides CW_CHUNK                   \
-        */
+/* Rows of one unit, the first of them at a position divisible by it; divides CW_CHUNK. */
+enum { STORE_ROWS = 64 };
 
 struct store_job {
     const struct cw_kernels *kernels;
     const struct cw_kv_layer *l;
-    uint32_t pos, end;
+    const struct cw_place *at;
+    int n, skip; /* skip: how far the first row stands behind such a position */
     const float *k, *v;
     size_t ldk, ldv;
 };
 
+/* Whether row `row` stands right behind the one before it, in the same page. */
+static bool follows(const struct cw_place *at, int row) {
+    return at[row].pages == at[row - 1].pages && at[row].pos == at[row - 1].pos + 1 &&
+           at[row].pos % CW_CHUNK != 0;
+}
+
 static void store_unit(void *arg, int unit, int thread) {
     const struct store_job *j = arg;
     const struct cw_kv_layer *l = j->l;
-    int h = unit % l->n_kv_heads;
-    uint32_t first = (j->pos / STORE_CELLS + (uint32_t)(unit / l->n_kv_heads)) * STORE_CELLS;
-    uint32_t last = first + STORE_CELLS;
-    first = first < j->pos ? j->pos : first;
-    last = last > j->end ? j->end : last;
-    size_t at = first - j->pos;
-    uint32_t chunk = first / CW_CHUNK, cell = first % CW_CHUNK;
-    j->kernels->store_k(chunk_k(l, chunk, h), l->kind, l->head_k, cell, (int)(last - first),
-                        j->k + at * j->ldk + (size_t)h * (size_t)l->head_k, j->ldk);
-    j->kernels->store_v(chunk_v(l, chunk, h), l->kind, l->head_v, cell, (int)(last - first),
-                        j->v + at * j->ldv + (size_t)h * (size_t)l->head_v, j->ldv);
+    int h = unit % l->n_kv_heads, first = unit / l->n_kv_heads * STORE_ROWS - j->skip;
+    int last = first + STORE_ROWS < j->n ? first + STORE_ROWS : j->n;
+    (void)thread;
+    first = first < 0 ? 0 : first;
+    for (int n; first < last; first += n) {
+        uint32_t page = j->at[first].pages[j->at[first].pos / CW_CHUNK];
+        uint32_t cell = j->at[first].pos % CW_CHUNK;
+        for (n = 1; first + n < last && follows(j->at, first + n); n++) {
+        }
+        j->kernels->store_k(page_k(l, page, h), l->kind, l->head_k, cell, n,
+                            j->k + (size_t)first * j->ldk + (size_t)h * (size_t)l->head_k, j->ldk);
+        j->kernels->store_v(page_v(l, page, h), l->kind, l->head_v, cell, n,
+                            j->v + (size_t)first * j->ldv + (size_t)h * (size_t)l->head_v, j->ldv);
+    }
 }
 
-void cw_kv_store(struct cw_compute *c, const struct cw_kv_layer *l, uint32_t pos, int n,
-                 const float *k, size_t ldk, const float *v, size_t ldv) {
+void cw_kv_store(struct cw_compute *c, const struct cw_kv_layer *l, const struct cw_place *at,
+                 int n, const float *k, size_t ldk, const float *v, size_t ldv) {
     if (n < 1) {
         return;
     }
-    struct store_job j = {c->k, l, pos, pos + (uint32_t)n, k, v, ldk, ldv};
-    int units = (int)((j.end - 1) / STORE_CELLS - pos / STORE_CELLS + 1) * l->n_kv_heads;
+    struct store_job j = {c->k, l, at, n, (int)(at[0].pos % STORE_ROWS), k, v, ldk, ldv};
+    int units = (j.skip + n + STORE_ROWS - 1) / STORE_ROWS * l->n_kv_heads;
     if (n < 16) {
         for (int i = 0; i < units; i++) {
             store_unit(&j, i, 0);
@@ -84,6 +96,37 @@ void cw_kv_store(struct cw_compute *c, const struct cw_kv_layer *l, uint32_t pos
         return;
     }
     cw_pool_run(c->pool, store_unit, &j, units);
+}
+
+void cw_kv_copy(const struct cw_kv_layer *l, uint32_t to, uint32_t from, uint32_t n_cells) {
+    size_t blocks = (n_cells + 15) / 16;
+    for (int h = 0; h < l->n_kv_heads; h++) {
+        memcpy(page_k(l, to, h), page_k(l, from, h), blocks * block16_bytes(l->kind, l->head_k));
+        memcpy(page_v(l, to, h), page_v(l, from, h), blocks * block16_bytes(l->kind, l->head_v));
+    }
+}
+
+size_t cw_kv_packed_bytes(const struct cw_kv_layer *l, uint32_t n_cells) {
+    return (size_t)l->n_kv_heads * (n_cells / 16) * (head_bytes(l) / 16);
+}
+
+void cw_kv_pack(const struct cw_kv_layer *l, uint32_t page, uint32_t n_cells, uint8_t *to) {
+    size_t k = n_cells / 16 * block16_bytes(l->kind, l->head_k);
+    size_t v = n_cells / 16 * block16_bytes(l->kind, l->head_v);
+    for (int h = 0; h < l->n_kv_heads; h++, to += k + v) {
+        memcpy(to, page_k(l, page, h), k);
+        memcpy(to + k, page_v(l, page, h), v);
+    }
+}
+
+void cw_kv_unpack(const struct cw_kv_layer *l, uint32_t page, uint32_t n_cells,
+                  const uint8_t *from) {
+    size_t k = n_cells / 16 * block16_bytes(l->kind, l->head_k);
+    size_t v = n_cells / 16 * block16_bytes(l->kind, l->head_v);
+    for (int h = 0; h < l->n_kv_heads; h++, from += k + v) {
+        memcpy(page_k(l, page, h), from, k);
+        memcpy(page_v(l, page, h), from + k, v);
+    }
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -102,14 +145,29 @@ struct attend_job {
     float *running;        /* m and l of every row, [n_kv, n_rows, 2] */
 };
 
+static const struct cw_place *place_of(const struct attend_job *j, int row) {
+    return &j->a->at[row / j->group];
+}
+
 /* The range of cells that row `row` sees. */
 static uint32_t first_cell(const struct attend_job *j, int row) {
-    uint32_t p = j->a->pos + (uint32_t)(row / j->group);
+    uint32_t p = place_of(j, row)->pos;
     return j->a->window > 0 && p >= j->a->window ? p - j->a->window + 1 : 0;
 }
 
 static uint32_t end_cell(const struct attend_job *j, int row) {
-    return j->a->pos + (uint32_t)(row / j->group) + 1;
+    return place_of(j, row)->pos + 1;
+}
+
+/* The cells that any of rows row0 .. row1 - 1 sees. */
+static void all_cells(const struct attend_job *j, int row0, int row1, uint32_t *first,
+                      uint32_t *end) {
+    *first = UINT32_MAX;
+    *end = 0;
+    for (int row = row0; row < row1; row++) {
+        *first = first_cell(j, row) < *first ? first_cell(j, row) : *first;
+        *end = end_cell(j, row) > *end ? end_cell(j, row) : *end;
+    }
 }
 
 /* Where row `row` of KV head h has its query and its result. */
@@ -123,14 +181,15 @@ static float *result_at(const struct attend_job *j, int h, int row) {
 }
 
 /* Rows row0 .. row1 - 1 of KV head h against one chunk: those that see any of it. Returns how many,
- * and their numbers in rows[]; m, l and o receive their results. */
+ * and their numbers in rows[]; m, l and o receive their results. Rows whose timelines have the
+ * chunk's page in common go through it together. */
 static int attend_chunk(const struct attend_job *j, int h, int row0, int row1, uint32_t chunk,
                         int thread, int *rows, float *m, float *l, float *o) {
     const struct cw_attention *a = j->a;
     const struct cw_kv_layer *kv = a->kv;
     const float *q[CW_ATTEND_ROWS];
     int lo[CW_ATTEND_ROWS], hi[CW_ATTEND_ROWS], n = 0;
-    uint32_t base = chunk * CW_CHUNK;
+    uint32_t page[CW_ATTEND_ROWS], base = chunk * CW_CHUNK;
     for (int row = row0; row < row1; row++) {
         uint32_t first = first_cell(j, row), end = end_cell(j, row);
         if (first >= base + CW_CHUNK || end <= base) {
@@ -139,24 +198,27 @@ static int attend_chunk(const struct attend_job *j, int h, int row0, int row1, u
         lo[n] = first > base ? (int)(first - base) : 0;
         hi[n] = end < base + CW_CHUNK ? (int)(end - base) : CW_CHUNK;
         q[n] = a->q + (size_t)(row / j->group) * a->ldq + head_of(j, h, row) * (size_t)kv->head_k;
+        page[n] = place_of(j, row)->pages[chunk];
         rows[n++] = row;
     }
-    if (n > 0) {
+    for (int i = 0, next; i < n; i = next) {
+        for (next = i + 1; next < n && page[next] == page[i]; next++) {
+        }
         struct cw_attend_job job = {
-            .k = chunk_k(kv, chunk, h),
-            .v = chunk_v(kv, chunk, h),
+            .k = page_k(kv, page[i], h),
+            .v = page_v(kv, page[i], h),
             .kind = kv->kind,
             .head_k = kv->head_k,
             .head_v = kv->head_v,
-            .n_rows = n,
-            .q = q,
-            .lo = lo,
-            .hi = hi,
+            .n_rows = next - i,
+            .q = q + i,
+            .lo = lo + i,
+            .hi = hi + i,
             .scale = a->scale,
             .softcap = a->softcap,
-            .m = m,
-            .l = l,
-            .o = o,
+            .m = m + i,
+            .l = l + i,
+            .o = o + (size_t)i * (size_t)kv->head_v,
             .scratch = j->scratch + (size_t)thread * j->scratch_floats,
         };
         j->kernels->attend(&job);
@@ -204,8 +266,9 @@ static void block_unit(void *arg, int unit, int thread) {
     size_t floats = cw_attend_scratch(j->a->kv->head_k, j->a->kv->head_v);
     float *o = j->scratch + (size_t)thread * j->scratch_floats + floats -
                (size_t)CW_ATTEND_ROWS * (size_t)j->a->kv->head_v;
-    uint32_t last = (end_cell(j, row1 - 1) - 1) / CW_CHUNK;
-    for (uint32_t chunk = first_cell(j, row0) / CW_CHUNK; chunk <= last; chunk++) {
+    uint32_t first, end;
+    all_cells(j, row0, row1, &first, &end);
+    for (uint32_t chunk = first / CW_CHUNK; chunk <= (end - 1) / CW_CHUNK; chunk++) {
         int n = attend_chunk(j, h, row0, row1, chunk, thread, rows, m, l, o);
         for (int i = 0; i < n; i++) {
             add_chunk(j, h, rows[i], chunk, m[i], l[i], o + (size_t)i * (size_t)j->a->kv->head_v,
@@ -282,11 +345,14 @@ void cw_attend(struct cw_compute *c, const struct cw_attention *a) {
     j.n_rows = a->n * j.group;
     j.n_blocks = (j.n_rows + CW_ATTEND_ROWS - 1) / CW_ATTEND_ROWS;
     j.scratch = c->scratch;
-    j.scratch_floats = c->scratch_bytes / sizeof(float) / (size_t)c->n_threads;
-    uint32_t first = first_cell(&j, 0) / CW_CHUNK;
-    uint32_t last = (end_cell(&j, j.n_rows - 1) - 1) / CW_CHUNK;
-    size_t cells = end_cell(&j, j.n_rows - 1) - first_cell(&j, 0);
-    size_t macs = cells * (size_t)a->n * (size_t)a->n_heads * (size_t)(kv->head_k + kv->head_v);
+    /* Side by side, so that little of what the widest heads would need is ever touched. */
+    j.scratch_floats = (cw_attend_scratch(kv->head_k, kv->head_v) + 15) / 16 * 16;
+    uint32_t first, last;
+    all_cells(&j, 0, j.n_rows, &first, &last);
+    size_t macs =
+        (size_t)(last - first) * (size_t)(a->n * a->n_heads) * (size_t)(kv->head_k + kv->head_v);
+    first /= CW_CHUNK;
+    last = (last - 1) / CW_CHUNK;
     int units = kv->n_kv_heads * j.n_blocks;
 
     size_t running = 2 * (size_t)kv->n_kv_heads * (size_t)j.n_rows;

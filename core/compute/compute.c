@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define PARTIAL_BYTES ((size_t)4 << 20)
+#define PACK_LIMIT    ((uint64_t)512 << 20) /* of all packed copies, where nobody says */
 
 const struct cw_kernels *cw_kernels_of(enum cw_isa isa) {
     switch (isa) {
@@ -52,6 +53,7 @@ int cw_compute_create(struct cw_compute **out, const struct cw_compute_options *
     }
     struct cw_compute *c = cw_calloc(1, sizeof *c);
     c->k = k;
+    c->pack_limit = opt->pack_limit ? opt->pack_limit : PACK_LIMIT;
     c->pool = cw_pool_create(opt->n_threads ? opt->n_threads : cw_cpu_n_threads());
     if (c->pool) {
         c->n_threads = cw_pool_n_threads(c->pool);
@@ -142,6 +144,9 @@ static void run_spans(struct cw_compute *c, void (*fn)(void *arg, size_t first, 
     cw_pool_run(c->pool, span_chunk, &j, (int)((n + step - 1) / step));
 }
 
+/* Vector kernels address the rows of a group with 32 bits. */
+#define WIDEST_ROW (INT32_MAX / 16)
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 void cw_weight_init(struct cw_weight *w, const struct cw_tensor *t, int64_t first, int32_t rows) {
@@ -155,25 +160,25 @@ void cw_weight_init(struct cw_weight *w, const struct cw_tensor *t, int64_t firs
 }
 
 /* A packed copy has the rows of a group side by side, so that the kernels read one stream instead
- * of sixteen and need not transpose. It pays where weights come from the cache rather than from
- * memory: for small models. It is made in passing, by the product that uses the weight for the
- * third time or a little later, so that neither the start nor one token bears the cost. */
+ * of sixteen and need not transpose. It is made in passing, by the products that use the weight
+ * from the third time on: each makes another part of it, so that neither the start nor any token
+ * bears the cost. The copies of all weights lie in one arena, which fills from its beginning. */
 struct packed {
     size_t at; /* of the arena */
-    int uses, when;
-    bool ready;
+    int uses;
+    int rows; /* of the copy that are made */
 };
 
-#define PACK_LIMIT ((size_t)600 << 20) /* of all weights together */
+#define FIRST_PACKING 2  /* uses before the first part */
+#define PACKING_STEPS 12 /* uses that make parts */
 
 void cw_weight_pack(struct cw_compute *c, struct cw_weight *w) {
-    if (w->packed || !c->k->packs[w->type] || c->arena) {
+    if (w->packed || !c->k->packs[w->type] || c->arena || w->row_bytes > WIDEST_ROW) {
         return;
     }
     struct packed *p = cw_calloc(1, sizeof *p);
     size_t group = (size_t)c->k->row_group;
     p->at = c->arena_bytes;
-    p->when = 2 + c->n_packed++ % 8;
     c->arena_bytes +=
         (((size_t)w->rows + group - 1) / group * group * w->row_bytes + 63) & ~(size_t)63;
     w->packed = p;
@@ -184,26 +189,36 @@ void cw_weight_free(struct cw_weight *w) {
     w->packed = NULL;
 }
 
-/* Whether this product is to fill its weight's copy. */
-static bool time_to_pack(struct cw_compute *c, const struct cw_weight *w) {
+/* The rows of the copy that shall be made after this use of the weight. */
+static int rows_to_have(struct cw_compute *c, const struct cw_weight *w) {
     struct packed *p = w->packed;
-    if (!p || p->ready || c->no_arena || p->uses++ < p->when) {
-        return false;
+    if (!p || p->rows == w->rows || c->no_arena || p->uses++ < FIRST_PACKING) {
+        return p ? p->rows : 0;
     }
     if (!c->arena) {
-        c->arena = c->arena_bytes <= PACK_LIMIT ? cw_large_alloc(c->arena_bytes) : NULL;
+        c->arena = c->arena_bytes <= c->pack_limit ? cw_large_alloc(c->arena_bytes) : NULL;
         c->no_arena = !c->arena;
+        if (!c->arena) {
+            return 0;
+        }
     }
-    return c->arena != NULL;
+    int step = p->uses - FIRST_PACKING;
+    size_t end = step < PACKING_STEPS ? c->arena_bytes / PACKING_STEPS * (size_t)step : SIZE_MAX;
+    if (end <= p->at) {
+        return p->rows;
+    }
+    size_t rows = (end - p->at) / w->row_bytes, group = (size_t)c->k->row_group;
+    return rows < (size_t)w->rows ? (int)(rows / group * group) : w->rows;
 }
 
-/* The copy is whole: the file's pages need not stay resident. They come back when touched. */
-static void packing_done(const struct cw_weight *w) {
+/* Rows of the copy were made: the file's pages need not stay resident. They come back when touched.
+ */
+static void packing_done(const struct cw_weight *w, int rows) {
     struct packed *p = w->packed;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = ((uintptr_t)w->data + page - 1) / page * page;
-    uintptr_t end = ((uintptr_t)w->data + (size_t)w->rows * w->row_bytes) / page * page;
-    p->ready = true;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), data = (uintptr_t)w->data;
+    uintptr_t begin = (data + (size_t)p->rows * w->row_bytes + page - 1) / page * page;
+    uintptr_t end = (data + (size_t)rows * w->row_bytes) / page * page;
+    p->rows = rows;
     if (end > begin) {
         madvise((void *)begin, end - begin, MADV_DONTNEED);
     }
@@ -227,7 +242,8 @@ int cw_act_create(struct cw_act *a, int max_n, int max_width, struct cw_err *err
     a->q256 = cw_large_alloc(n);
     a->d256 = cw_large_alloc((n / 256 + 1) * sizeof *a->d256);
     a->s16 = cw_large_alloc((n / 16 + 1) * sizeof *a->s16);
-    if (!a->x || !a->q32 || !a->d32 || !a->sum32 || !a->q256 || !a->d256 || !a->s16) {
+    a->centre = cw_large_alloc((n / 8 + 1) * sizeof *a->centre);
+    if (!a->x || !a->q32 || !a->d32 || !a->sum32 || !a->q256 || !a->d256 || !a->s16 || !a->centre) {
         cw_act_free(a);
         return cw_fail(err, CW_ENOMEM, "no memory for %d activations of width %d", max_n,
                        max_width);
@@ -250,6 +266,7 @@ void cw_act_free(struct cw_act *a) {
     large_free(a->q256, n);
     large_free(a->d256, (n / 256 + 1) * sizeof *a->d256);
     large_free(a->s16, (n / 16 + 1) * sizeof *a->s16);
+    large_free(a->centre, (n / 8 + 1) * sizeof *a->centre);
     memset(a, 0, sizeof *a);
 }
 
@@ -277,7 +294,8 @@ static void quantise_token(const struct cw_kernels *k, struct cw_act *a, size_t 
     if (kinds & 1U << CW_ACT_Q256) {
         size_t blocks = width / 256;
         k->quantise_256(x, a->width, t, a->q256 + tile * width + 4 * col,
-                        a->d256 + tile * blocks + col, a->s16 + tile * blocks * 16 + 2 * col);
+                        a->d256 + tile * blocks + col, a->s16 + tile * blocks * 16 + 2 * col,
+                        a->centre + tile * blocks * 32 + col);
     }
 }
 
@@ -398,41 +416,45 @@ void cw_gelu_act(struct cw_compute *c, const float *x, int n, int width, unsigne
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Products of one phase, at most MAX_PRODUCTS, each cut into units of step[i] rows. */
+/* Products of one phase, at most MAX_PRODUCTS. A weight whose packed copy is being made gives up to
+ * three parts: rows of the copy, rows that are copied now, and rows of the file. */
 #define MAX_PRODUCTS 64
+
+struct part {
+    const struct cw_product *p;
+    int begin, end;     /* rows */
+    int step;           /* rows a unit */
+    int first;          /* unit number at which the part begins */
+    bool packed, packs; /* the copy is there; or is filled in passing */
+};
 
 struct matmul_job {
     const struct cw_kernels *k;
-    const struct cw_product *p;
-    int n;
-    int first[MAX_PRODUCTS + 1]; /* unit number at which a product begins */
-    int step[MAX_PRODUCTS];      /* rows a unit */
-    bool pack[MAX_PRODUCTS];     /* fills the packed copy in passing */
     uint8_t *arena;
+    int n_parts;
+    struct part parts[3 * MAX_PRODUCTS];
 };
 
 static void matmul_unit(void *arg, int chunk, int thread) {
     struct matmul_job *m = arg;
-    int i = 0;
-    while (chunk >= m->first[i + 1]) {
-        i++;
+    const struct part *part = m->parts;
+    while (part + 1 < m->parts + m->n_parts && chunk >= part[1].first) {
+        part++;
     }
-    const struct cw_product *p = &m->p[i];
-    const struct cw_weight *w = p->w;
-    const struct cw_act *x = p->x;
-    int row = (chunk - m->first[i]) * m->step[i];
+    const struct cw_weight *w = part->p->w;
+    const struct cw_act *x = part->p->x;
     const struct packed *packed = w->packed;
+    int row = part->begin + (chunk - part->first) * part->step;
     bool wide = cw_type_info(w->type)->act == CW_ACT_Q256;
     struct cw_product_job j = {
         .w = w->data + (size_t)row * w->row_bytes,
         .row_bytes = w->row_bytes,
-        .rows = w->rows - row < m->step[i] ? w->rows - row : m->step[i],
+        .rows = part->end - row < part->step ? part->end - row : part->step,
         .cols = w->cols,
         .bias = w->bias ? w->bias + row : NULL,
-        .packed = packed && (packed->ready || m->pack[i])
-                      ? m->arena + packed->at + (size_t)row * w->row_bytes
-                      : NULL,
-        .pack = m->pack[i],
+        .packed =
+            part->packed || part->packs ? m->arena + packed->at + (size_t)row * w->row_bytes : NULL,
+        .pack = part->packs,
         .n = x->n,
         .x = x->x,
         .ldx = (size_t)x->width,
@@ -440,44 +462,61 @@ static void matmul_unit(void *arg, int chunk, int thread) {
         .d = wide ? x->d256 : x->d32,
         .sum32 = x->sum32,
         .s16 = x->s16,
-        .y = p->y + row,
-        .ldy = p->ldy,
+        .centre = x->centre,
+        .y = part->p->y + row,
+        .ldy = part->p->ldy,
     };
-    /* Vector kernels address the rows of a group with 32 bits. */
-    bool huge = w->row_bytes > INT32_MAX / 16;
-    (huge ? &cw_kernels_scalar : m->k)->product[w->type](&j);
+    (w->row_bytes > WIDEST_ROW ? &cw_kernels_scalar : m->k)->product[w->type](&j);
+}
+
+static void add_part(struct matmul_job *m, const struct cw_product *p, int begin, int end,
+                     bool packed, bool packs) {
+    if (begin < end) {
+        m->parts[m->n_parts++] =
+            (struct part){.p = p, .begin = begin, .end = end, .packed = packed, .packs = packs};
+    }
 }
 
 static void matmul_some(struct cw_compute *c, const struct cw_product *p, int n) {
-    struct matmul_job m = {.k = c->k, .p = p, .n = n};
+    struct matmul_job m = {.k = c->k};
+    int have[MAX_PRODUCTS]; /* rows of the copies after this phase */
     size_t bytes = 0, macs = 0;
     for (int i = 0; i < n; i++) {
-        cw_act_quantise(c, p[i].x, 1U << cw_type_info(p[i].w->type)->act);
-        bytes += (size_t)p[i].w->rows * p[i].w->row_bytes;
-        macs += (size_t)p[i].w->rows * (size_t)p[i].w->cols * (size_t)p[i].x->n;
-        m.pack[i] = time_to_pack(c, p[i].w);
+        const struct cw_weight *w = p[i].w;
+        const struct packed *packed = w->packed;
+        int had = packed ? packed->rows : 0;
+        cw_act_quantise(c, p[i].x, 1U << cw_type_info(w->type)->act);
+        bytes += (size_t)w->rows * w->row_bytes;
+        macs += (size_t)w->rows * (size_t)w->cols * (size_t)p[i].x->n;
+        have[i] = rows_to_have(c, w);
+        add_part(&m, p + i, 0, had, true, false);
+        add_part(&m, p + i, had, have[i], false, true);
+        add_part(&m, p + i, have[i], w->rows, false, false);
     }
     m.arena = c->arena;
     /* Units of equal bytes: many a thread where each is long, so that they share out evenly; few
      * where a phase takes microseconds and claiming a unit costs some. */
-    size_t units = (size_t)c->n_threads * (n > 0 && p[0].x->n > CW_TILE ? 12 : 3);
-    size_t target = bytes / units + 1;
+    size_t target = bytes / ((size_t)c->n_threads * (n > 0 && p[0].x->n > CW_TILE ? 12 : 3)) + 1;
     size_t group = (size_t)c->k->row_group;
-    for (int i = 0; i < n; i++) {
-        size_t groups = target / (p[i].w->row_bytes * group);
-        m.step[i] = (int)((groups < 1 ? 1 : groups) * group);
-        m.first[i + 1] = m.first[i] + (p[i].w->rows + m.step[i] - 1) / m.step[i];
+    int units = 0;
+    for (int i = 0; i < m.n_parts; i++) {
+        struct part *part = &m.parts[i];
+        size_t groups = target / (part->p->w->row_bytes * group);
+        part->step = (int)((groups < 1 ? 1 : groups) * group);
+        part->first = units;
+        units += (part->end - part->begin + part->step - 1) / part->step;
     }
     if (macs < CW_INLINE_MACS) {
-        for (int i = 0; i < m.first[n]; i++) {
+        for (int i = 0; i < units; i++) {
             matmul_unit(&m, i, 0);
         }
     } else {
-        cw_pool_run(c->pool, matmul_unit, &m, m.first[n]);
+        cw_pool_run(c->pool, matmul_unit, &m, units);
     }
     for (int i = 0; i < n; i++) {
-        if (m.pack[i]) {
-            packing_done(p[i].w);
+        const struct packed *packed = p[i].w->packed;
+        if (packed && have[i] > packed->rows) {
+            packing_done(p[i].w, have[i]);
         }
     }
 }

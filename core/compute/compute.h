@@ -16,9 +16,10 @@
 struct cw_compute;
 
 struct cw_compute_options {
-    int n_threads;   /* 0: from affinity, quota and cores */
-    enum cw_isa isa; /* AUTO: the best */
-    bool blas;       /* let OpenBLAS do products of float matrices with many tokens */
+    int n_threads;       /* 0: from affinity, quota and cores */
+    enum cw_isa isa;     /* AUTO: the best */
+    bool blas;           /* let OpenBLAS do products of float matrices with many tokens */
+    uint64_t pack_limit; /* bytes that packed copies of weights may take; 0: 512 MiB */
 };
 
 int cw_compute_create(struct cw_compute **out, const struct cw_compute_options *opt,
@@ -70,14 +71,15 @@ void cw_weight_row(const struct cw_weight *w, int64_t row, float *y);
 struct cw_act {
     int n, width;
     int max_n, max_width;
-    float *x;      /* [n, width] */
-    int8_t *q32;   /* n * width codes, blocks of 32 */
-    float *d32;    /* n * width / 32 scales */
-    float *sum32;  /* n * width / 32 sums of codes, exact */
-    int8_t *q256;  /* n * width codes, blocks of 256 */
-    float *d256;   /* n * width / 256 scales */
-    int16_t *s16;  /* n * width / 16 sums of 16 codes of q256 */
-    unsigned have; /* bit (1 << cw_act_kind): up to date with x */
+    float *x;        /* [n, width] */
+    int8_t *q32;     /* n * width codes, blocks of 32 */
+    float *d32;      /* n * width / 32 scales */
+    float *sum32;    /* n * width / 32 sums of codes, exact */
+    int8_t *q256;    /* n * width codes, blocks of 256 */
+    float *d256;     /* n * width / 256 scales */
+    int16_t *s16;    /* n * width / 16 sums of 16 codes of q256 */
+    int32_t *centre; /* n * width / 8: -32 times the sums of 8 codes of q256 */
+    unsigned have;   /* bit (1 << cw_act_kind): up to date with x */
 };
 int cw_act_create(struct cw_act *a, int max_n, int max_width, struct cw_err *err);
 void cw_act_free(struct cw_act *a);
@@ -139,21 +141,39 @@ void cw_rope(struct cw_compute *c, float *x, size_t ld, int n, int n_heads, int 
 
 /* ---- cache and attention ------------------------------------------------------------------- */
 
-/* One layer's cache, in chunks of 256 cells: for each KV head its keys, in blocks of 16 cells each
- * [head_k][16] (a vector lane is a cell), then its values, rows [256][head_v] (a lane is a
- * dimension). The layout is the compute module's; the owner only reserves cw_kv_layer_bytes. */
+/* One layer's cache, in pages of CW_PAGE_CELLS cells (the chunks of rule 3): for each KV head its
+ * keys, in blocks of 16 cells each [head_k][16] (a vector lane is a cell), then its values, rows
+ * [256][head_v] (a lane is a dimension). The layout is the compute module's; the owner only
+ * reserves pages, hands out their numbers and keeps cw_kv_layer_bytes of each for this layer. */
+enum { CW_PAGE_CELLS = 256 };
 struct cw_kv_layer {
-    void *base;
-    uint32_t n_cells; /* capacity, a multiple of 256 */
+    void *base;        /* of page 0 */
+    size_t page_bytes; /* from one page to the next */
     int n_kv_heads, head_k, head_v;
     int kind; /* enum cw_kv_type */
 };
 /* 0 where heads are wider than 1,024 or do not fit the kind (Q8_0: multiples of 32). */
 uint64_t cw_kv_layer_bytes(uint32_t n_cells, int n_kv_heads, int head_k, int head_v, int kind);
 
-/* Round to the cache's type and store cells pos .. pos + n - 1. k [n, ldk], v [n, ldv]. */
-void cw_kv_store(struct cw_compute *c, const struct cw_kv_layer *l, uint32_t pos, int n,
-                 const float *k, size_t ldk, const float *v, size_t ldv);
+/* Where a token stands: the cell of position p is number p % 256 of page pages[p / 256]. Tokens of
+ * one call may stand in different timelines, which may share pages. */
+struct cw_place {
+    const uint32_t *pages;
+    uint32_t pos;
+};
+
+/* Round to the cache's type and store the cells of n tokens. at [n], k [n, ldk], v [n, ldv]. */
+void cw_kv_store(struct cw_compute *c, const struct cw_kv_layer *l, const struct cw_place *at,
+                 int n, const float *k, size_t ldk, const float *v, size_t ldv);
+
+/* Copy the first n_cells cells of a page (a few more may come along). */
+void cw_kv_copy(const struct cw_kv_layer *l, uint32_t to, uint32_t from, uint32_t n_cells);
+/* The first n_cells cells of a page, a multiple of 16, as cw_kv_packed_bytes bytes in one piece,
+ * and back. */
+size_t cw_kv_packed_bytes(const struct cw_kv_layer *l, uint32_t n_cells);
+void cw_kv_pack(const struct cw_kv_layer *l, uint32_t page, uint32_t n_cells, uint8_t *to);
+void cw_kv_unpack(const struct cw_kv_layer *l, uint32_t page, uint32_t n_cells,
+                  const uint8_t *from);
 
 struct cw_attention {
     const struct cw_kv_layer *kv;
@@ -162,7 +182,7 @@ struct cw_attention {
     size_t ldq;
     float *y; /* [n, ldy], n_heads heads of head_v */
     size_t ldy;
-    uint32_t pos; /* of the first query; query i sees cells <= pos + i, all stored already */
+    const struct cw_place *at; /* [n]; a query sees the cells <= its own, all stored already */
     int n, n_heads;
     float scale;        /* score = (q . k) * scale */
     float softcap;      /* 0: none; after scaling, before the mask */

@@ -20,8 +20,8 @@ struct cw_compute {
     /* Packed copies of weights, one after the other; allocated when the first is made. */
     uint8_t *arena;
     size_t arena_bytes; /* that all which were announced will need */
-    int n_packed;       /* announced */
-    bool no_arena;      /* refused, or not worth it */
+    uint64_t pack_limit;
+    bool no_arena; /* refused, or not worth it */
     /* Attention: a region a thread, and one for the partial results of chunks. */
     float *scratch, *partial;
     size_t scratch_bytes, partial_bytes; /* of all threads; of the partials */

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
@@ -45,6 +47,18 @@ double cw_measure_read(struct cw_compute *c, size_t bytes) {
     return best;
 }
 
+size_t cw_measure_cache_bytes(void) {
+    static const int levels[] = {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE,
+                                 _SC_LEVEL2_CACHE_SIZE};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        long n = sysconf(levels[i]);
+        if (n > 0) {
+            return (size_t)n;
+        }
+    }
+    return (size_t)32 << 20;
+}
+
 /* ---- multiplying ----------------------------------------------------------------------------- */
 
 struct peak_job {
@@ -60,7 +74,7 @@ static void peak_chunk(void *arg, int chunk, int thread) {
 
 double cw_measure_int8(struct cw_compute *c) {
     double best = 0.0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 10; i++) {
         struct peak_job j = {c->k, c->k->isa == CW_ISA_SCALAR ? 2000 : 200000, 0};
         double start = cw_now();
         cw_compute_run(c, peak_chunk, &j, c->n_threads * 8);
@@ -104,44 +118,86 @@ double cw_measure_sgemm(struct cw_compute *c) {
     return best;
 }
 
+/* Weights as a file would give them: a mapping whose pages come back after they are dropped, as
+ * packing drops them. NULL when the system refuses. */
+static uint8_t *map_weights(size_t bytes) {
+    int fd = memfd_create("weights", MFD_CLOEXEC);
+    void *p = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0) {
+        p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (p == MAP_FAILED) {
+        return NULL;
+    }
+    /* Scales of every kind of block come out as ordinary numbers: denormal ones are slow. */
+    uint8_t *data = p;
+    for (size_t i = 0; i < bytes; i++) {
+        data[i] = i % 2 ? 0x2c : (uint8_t)(i * 37);
+    }
+    return data;
+}
+
+/* Products until the copy must be there: it is made in passing, by one of the first uses. */
+enum { PACKING_USES = 16 };
+
+static void time_product(struct cw_compute *c, const struct cw_weight *w, struct cw_act *a,
+                         float *y, struct cw_product_speed *best) {
+    struct cw_product p = {w, a, y, (size_t)w->rows};
+    size_t bytes = (size_t)w->rows * w->row_bytes;
+    int n = a->n;
+    a->n = 1;
+    for (int i = 0; w->packed && i < PACKING_USES; i++) {
+        a->have = 1U << CW_ACT_F32;
+        cw_matmul(c, &p, 1);
+    }
+    a->n = n;
+    a->have = 1U << CW_ACT_F32;
+    double begin = cw_now();
+    for (int i = 0; i < 3 || cw_now() - begin < 0.1; i++) {
+        double start = cw_now();
+        cw_matmul(c, &p, 1);
+        double s = cw_now() - start;
+        if ((double)bytes / s > best->bytes) {
+            best->bytes = (double)bytes / s;
+            best->macs = (double)w->rows * w->cols * n / s;
+        }
+        if (s > 0.5 && i > 0) {
+            break; /* the scalar kernels: enough is known */
+        }
+    }
+}
+
 struct cw_product_speed cw_measure_product(struct cw_compute *c, enum cw_type type, int rows,
-                                           int cols, int n) {
+                                           int cols, int n, bool packed) {
     struct cw_product_speed speed = {0, 0};
     const struct cw_type_info *info = cw_type_info(type);
-    size_t blocks = (size_t)rows * (size_t)(cols / info->block);
-    size_t bytes = blocks * (size_t)info->block_bytes;
-    uint8_t *data = cw_large_alloc(bytes);
+    size_t bytes = (size_t)rows * (size_t)(cols / info->block) * (size_t)info->block_bytes;
+    uint8_t *data = map_weights(bytes);
     float *y = cw_large_alloc((size_t)n * (size_t)rows * sizeof *y);
     struct cw_act a;
     if (data && y && cw_act_create(&a, n, cols, NULL) == CW_OK) {
-        /* Scales of every kind of block come out as ordinary numbers: denormal ones are slow. */
-        for (size_t i = 0; i < bytes; i++) {
-            data[i] = i % 2 ? 0x2c : (uint8_t)(i * 37);
-        }
         for (int i = 0; i < n * cols; i++) {
             a.x[i] = (float)(i % 127) * 0.01f - 0.6f;
         }
         a.n = n;
         a.width = cols;
-        a.have = 1U << CW_ACT_F32;
         struct cw_tensor t = {.type = type, .n_dims = 2, .dims = {cols, rows, 1, 1}, .data = data};
         struct cw_weight w;
         cw_weight_init(&w, &t, 0, rows);
-        struct cw_product p = {&w, &a, y, (size_t)rows};
-        double begin = cw_now();
-        for (int i = 0; i < 3 || cw_now() - begin < 0.1; i++) {
-            double start = cw_now();
-            cw_matmul(c, &p, 1);
-            double s = cw_now() - start;
-            if ((double)bytes / s > speed.bytes) {
-                speed.bytes = (double)bytes / s;
-                speed.macs = (double)rows * cols * n / s;
-            }
+        if (packed) {
+            cw_weight_pack(c, &w);
         }
+        if (!packed || w.packed) {
+            time_product(c, &w, &a, y, &speed);
+        }
+        cw_weight_free(&w);
         cw_act_free(&a);
     }
     if (data) {
-        cw_large_free(data, bytes);
+        munmap(data, bytes);
     }
     if (y) {
         cw_large_free(y, (size_t)n * (size_t)rows * sizeof *y);

@@ -14,6 +14,7 @@
 #include "core/model/forward.h"
 
 #include "core/compute/maths.h"
+#include "core/model/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,11 @@ struct cw_scratch {
     float *q;               /* [chunk, H dk] */
     float *k;               /* [chunk, G dk] */
     float *v;               /* [chunk, G dv] */
-    float *gate;            /* [chunk, F], or [chunk K, F of an expert] */
-    float *up;              /* the same */
+    float *up;              /* [chunk, F], or of an expert; in the place of q, k and v */
+    float *gate;            /* the same: hidden.x, which takes their product in place */
     float *cos[2], *sin[2]; /* [chunk, n_rot / 2], for global and local layers */
     struct cw_act in;       /* [chunk, D] what q, k, v, gate, up and the head read */
-    struct cw_act heads;    /* [chunk, H dv] what the output projection reads */
-    struct cw_act hidden;   /* [chunk, F] what down reads */
+    struct cw_act hidden;   /* [chunk, H dv or F] what the output projection and down read */
     int first_out;          /* row of x where the wanted ones begin */
     int n_out;
     double *freq[2];    /* [n_rot / 2] radians a position */
@@ -70,6 +70,12 @@ static void *carve(struct carver *c, uint64_t n, uint64_t each, uint64_t size) {
     return p;
 }
 
+/* Attention's result and the feed-forward's inner values are never there at once. */
+static int hidden_width(const struct cw_hparams *hp) {
+    int ff = hp->n_experts > 0 ? hp->n_ff_expert : hp->n_ff, heads = hp->n_heads * hp->head_v;
+    return ff > heads ? ff : heads;
+}
+
 static void carve_all(struct cw_scratch *s, const struct cw_model *m, struct carver *c) {
     const struct cw_hparams *hp = &m->hp;
     uint64_t n = (uint64_t)s->chunk, d = (uint64_t)hp->n_embd;
@@ -77,11 +83,14 @@ static void carve_all(struct cw_scratch *s, const struct cw_model *m, struct car
     uint64_t ff = hp->n_experts > 0 ? (uint64_t)hp->n_ff_expert : (uint64_t)hp->n_ff;
     s->x = carve(c, n, d, sizeof *s->x);
     s->y = carve(c, n, d, sizeof *s->y);
+    uint64_t begin = c->at, end;
     s->q = carve(c, n, (uint64_t)hp->n_heads * (uint64_t)hp->head_k, sizeof *s->q);
     s->k = carve(c, n, (uint64_t)hp->n_kv_heads * (uint64_t)hp->head_k, sizeof *s->k);
     s->v = carve(c, n, (uint64_t)hp->n_kv_heads * (uint64_t)hp->head_v, sizeof *s->v);
-    s->gate = carve(c, n, ff, sizeof *s->gate);
+    end = c->at;
+    c->at = begin;
     s->up = carve(c, n, ff, sizeof *s->up);
+    c->at = c->at > end ? c->at : end;
     for (int i = 0; i < 2; i++) {
         s->cos[i] = carve(c, n, pairs, sizeof *s->cos[i]);
         s->sin[i] = carve(c, n, pairs, sizeof *s->sin[i]);
@@ -104,7 +113,6 @@ int cw_scratch_create(struct cw_scratch **out, const struct cw_model *m, int chu
     const struct cw_hparams *hp = &m->hp;
     struct cw_scratch *s = cw_calloc(1, sizeof *s);
     struct carver count = {0};
-    int ff = hp->n_experts > 0 ? hp->n_ff_expert : hp->n_ff;
     int rc = CW_OK;
     *out = NULL;
     s->chunk = chunk;
@@ -119,10 +127,8 @@ int cw_scratch_create(struct cw_scratch **out, const struct cw_model *m, int chu
         rc = cw_act_create(&s->in, chunk, hp->n_embd, err);
     }
     if (rc == CW_OK) {
-        rc = cw_act_create(&s->heads, chunk, hp->n_heads * hp->head_v, err);
-    }
-    if (rc == CW_OK) {
-        rc = cw_act_create(&s->hidden, chunk, ff, err);
+        rc = cw_act_create(&s->hidden, chunk, hidden_width(hp), err);
+        s->gate = s->hidden.x;
     }
     if (rc == CW_OK && hp->n_experts > 0) {
         rc = cw_act_create(&s->gathered, chunk, hp->n_embd, err);
@@ -144,7 +150,6 @@ void cw_scratch_destroy(struct cw_scratch *s) {
         return;
     }
     cw_act_free(&s->in);
-    cw_act_free(&s->heads);
     cw_act_free(&s->hidden);
     cw_act_free(&s->gathered);
     cw_large_free(s->block, (size_t)s->bytes);
@@ -153,7 +158,8 @@ void cw_scratch_destroy(struct cw_scratch *s) {
 
 /* f32, both kinds of codes, and their scales and sums (compute.h). */
 static uint64_t act_bytes(uint64_t n, uint64_t width) {
-    return n * width * 6 + n * width / 32 * 8 + n * width / 256 * 4 + n * width / 16 * 2;
+    return n * width * 6 + n * width / 2 + n * width / 32 * 8 + n * width / 256 * 4 +
+           n * width / 16 * 2;
 }
 
 uint64_t cw_scratch_bytes(const struct cw_model *m, int chunk) {
@@ -162,9 +168,15 @@ uint64_t cw_scratch_bytes(const struct cw_model *m, int chunk) {
     struct carver count = {0};
     uint64_t n = (uint64_t)chunk, d = (uint64_t)hp->n_embd;
     carve_all(&s, m, &count);
-    return count.at + act_bytes(n, d) + act_bytes(n, (uint64_t)hp->n_heads * (uint64_t)hp->head_v) +
-           (hp->n_experts > 0 ? act_bytes(n, (uint64_t)hp->n_ff_expert) + act_bytes(n, d)
-                              : act_bytes(n, (uint64_t)hp->n_ff));
+    return count.at + act_bytes(n, d) + act_bytes(n, (uint64_t)hidden_width(hp)) +
+           (hp->n_experts > 0 ? act_bytes(n, d) : 0);
+}
+
+uint64_t cw_scratch_angles(const struct cw_model *m, const struct cw_scratch *s) {
+    size_t bytes = (size_t)(m->hp.n_rot / 2) * sizeof(double);
+    uint64_t h = cw_hash(s->freq[1], bytes, cw_hash(s->freq[0], bytes, 0));
+    const float magnitudes[2] = {m->hp.rope.magnitude, m->hp.rope_local.magnitude};
+    return cw_hash(magnitudes, sizeof magnitudes, h);
 }
 
 /* ---- what depends on ids and positions only ----------------------------------------------------
@@ -184,7 +196,7 @@ static void embed_token(void *arg, int t, int thread) {
     cw_weight_row(&j->m->embd, j->b->ids[t], x);
     if (j->m->positions.data != NULL) { /* by way of y, which is free now */
         float *p = j->s->y + (size_t)t * (size_t)hp->n_embd;
-        cw_weight_row(&j->m->positions, (int64_t)j->b->pos + t, p);
+        cw_weight_row(&j->m->positions, j->b->at[t].pos, p);
         for (int i = 0; i < hp->n_embd; i++) {
             x[i] += p[i];
         }
@@ -194,19 +206,30 @@ static void embed_token(void *arg, int t, int thread) {
     }
 }
 
-static void fill_tables(const struct cw_model *m, struct cw_scratch *s, const struct cw_batch *b) {
+/* cos and sin of rows row .. row + n - 1, at positions pos .. pos + n - 1. */
+static void fill_angles(const struct cw_model *m, struct cw_scratch *s, uint32_t pos, int row,
+                        int n) {
     const struct cw_hparams *hp = &m->hp;
     int pairs = hp->n_rot / 2;
-    if (pairs > 0) {
-        cw_rope_table(s->freq[0], pairs, hp->rope.magnitude, b->pos, b->n, s->cos[0], s->sin[0]);
-        if (hp->window != 0) {
-            cw_rope_table(s->freq[1], pairs, hp->rope_local.magnitude, b->pos, b->n, s->cos[1],
-                          s->sin[1]);
+    size_t first = (size_t)row * (size_t)pairs;
+    cw_rope_table(s->freq[0], pairs, hp->rope.magnitude, pos, n, s->cos[0] + first,
+                  s->sin[0] + first);
+    if (hp->window != 0) {
+        cw_rope_table(s->freq[1], pairs, hp->rope_local.magnitude, pos, n, s->cos[1] + first,
+                      s->sin[1] + first);
+    }
+}
+
+static void fill_tables(const struct cw_model *m, struct cw_scratch *s, const struct cw_batch *b) {
+    const struct cw_hparams *hp = &m->hp;
+    for (int row = 0, n; hp->n_rot > 1 && row < b->n; row += n) { /* stretch by stretch */
+        for (n = 1; row + n < b->n && b->at[row + n].pos == b->at[row].pos + (uint32_t)n; n++) {
         }
+        fill_angles(m, s, b->at[row].pos, row, n);
     }
     /* Queries grow with the logarithm of the position (Llama 4's attention temperature). */
     for (int t = 0; hp->temperature_scale != 0.0f && t < b->n; t++) {
-        uint32_t steps = (b->pos + (uint32_t)t) / hp->n_ctx_orig;
+        uint32_t steps = b->at[t].pos / hp->n_ctx_orig;
         s->temperature[t] =
             (float)(1.0 + (double)hp->temperature_scale * cw_log((double)steps + 1.0));
     }
@@ -284,7 +307,7 @@ static void attention(const struct cw_model *m, struct cw_scratch *s, const stru
     read_stream(m, s, s->x, l->attn_norm, l->attn_norm_bias, b->n, l->attn_kinds);
     cw_matmul(c, p, t0 == 0 ? 3 : 2);
     turn_heads(m, s, l, s->k, hp->n_kv_heads, l->k_norm, 0, b->n);
-    cw_kv_store(c, kv, b->pos, b->n, s->k, ldk, s->v, ldv);
+    cw_kv_store(c, kv, b->at, b->n, s->k, ldk, s->v, ldv);
     if (rows == 0) {
         return;
     }
@@ -301,9 +324,9 @@ static void attention(const struct cw_model *m, struct cw_scratch *s, const stru
         .kv = kv,
         .q = s->q,
         .ldq = ldq,
-        .y = s->heads.x,
+        .y = s->hidden.x,
         .ldy = ldo,
-        .pos = b->pos + (uint32_t)t0,
+        .at = b->at + t0,
         .n = rows,
         .n_heads = hp->n_heads,
         .scale = hp->attn_scale,
@@ -312,11 +335,11 @@ static void attention(const struct cw_model *m, struct cw_scratch *s, const stru
         .sinks = l->sinks,
     };
     cw_attend(c, &a);
-    s->heads.n = rows;
-    s->heads.width = (int)ldo;
-    s->heads.have = 1u << CW_ACT_F32;
-    cw_act_quantise(c, &s->heads, l->out_kinds);
-    cw_matmul(c, &(struct cw_product){&l->out, &s->heads, s->y, (size_t)d}, 1);
+    s->hidden.n = rows;
+    s->hidden.width = (int)ldo;
+    s->hidden.have = 1u << CW_ACT_F32;
+    cw_act_quantise(c, &s->hidden, l->out_kinds);
+    cw_matmul(c, &(struct cw_product){&l->out, &s->hidden, s->y, (size_t)d}, 1);
 }
 
 /* s->y = down(act(gate in) * (up in)), or down(gelu(up in)), n rows. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The forward pass: n token ids at positions pos .. pos + n - 1 through all layers, their keys and
- * values into the cache, and the logits of those rows that are wanted.
+ * The forward pass: n tokens, each at its place, through all layers, their keys and values into the
+ * cache, and the logits of those rows that are wanted. The tokens are a stretch of one timeline,
+ * or the next ones of several.
  *
- * The result of a row depends on the ids before it and on nothing else: not on n, on where the
- * chunks lie or on the threads (float files with OpenBLAS excepted). One call at a time for each
- * model; nothing here allocates but cw_scratch_create.
+ * The result of a row depends on the ids before it and on nothing else: not on n, on the other
+ * timelines, on where chunks and pages lie or on the threads (float files with OpenBLAS excepted).
+ * One call at a time for each model; nothing here allocates but cw_scratch_create.
  */
 #ifndef CW_FORWARD_H
 #define CW_FORWARD_H
@@ -23,14 +24,17 @@ void cw_scratch_destroy(struct cw_scratch *s);
 uint64_t cw_scratch_bytes(const struct cw_model *m, int chunk);
 
 struct cw_batch {
-    const int32_t *ids; /* [n], each below n_vocab */
-    int n;              /* 1..chunk */
-    uint32_t pos;       /* of ids[0]; cells before it hold what came before */
-    int n_out;          /* the last n_out rows are wanted, 0..n; the others only fill the cache */
+    const int32_t *ids;        /* [n], each below n_vocab */
+    const struct cw_place *at; /* [n]; cells before hold what came before, or stand in this batch */
+    int n;                     /* 1..chunk */
+    int n_out; /* the last n_out rows are wanted, 0..n; the others only fill the cache */
     /* Polled between layers, may be NULL; true gives up the chunk: its cells are then undefined. */
     bool (*stop)(void *arg);
     void *arg;
 };
+
+/* A hash of all that turns positions into angles in a pass with this scratch. */
+uint64_t cw_scratch_angles(const struct cw_model *m, const struct cw_scratch *s);
 
 /* kv [n_layers]. CW_ECANCEL when stopped. */
 int cw_forward(const struct cw_model *m, struct cw_scratch *s, const struct cw_kv_layer *kv,

@@ -3,6 +3,7 @@
  * From an open file to a model: every tensor the architecture needs is found, its shape compared
  * with the hyperparameters, and bound; what is left over becomes a notice. */
 #include "core/model/internal.h"
+#include "core/model/memory.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -417,7 +418,12 @@ static int start_compute(struct cw_model *m, const struct cw_model_options *opt,
                          struct cw_err *err) {
     const char *why = NULL;
     bool want_blas = m->info.float_file && !opt->exact;
-    struct cw_compute_options o = {.n_threads = opt->n_threads, .isa = opt->isa, .blas = want_blas};
+    struct cw_compute_options o = {
+        .n_threads = opt->n_threads,
+        .isa = opt->isa,
+        .blas = want_blas,
+        .pack_limit = cw_memory_read().available / 2,
+    };
     int rc = cw_compute_create(&m->compute, &o, err);
     if (rc != CW_OK) {
         return rc;

@@ -40,6 +40,9 @@ struct cw_generator_options {
     const char *chat_template; /* source to use instead of the file's; NULL: the file's */
     const char *pre;           /* pre-tokenizer override, NULL: the file's */
     size_t ring_slots;         /* 0: 1,024 */
+    /* Folder of snapshots (see snapshot.h), NULL: none. It is the generator's until destroyed. */
+    const char *snapshot_dir;
+    uint64_t snapshot_bytes; /* that all of them may take; 0: no limit */
 };
 
 /* Start the thread; loading begins at once and is told through the ring (CW_EV_LOADING, then
@@ -55,6 +58,8 @@ struct cw_ring *cw_generator_ring(struct cw_generator *g);
 /* From CW_EV_READY on; NULL before. The tokenizer may be used for its any-thread functions. */
 const struct cw_model_info *cw_generator_info(const struct cw_generator *g);
 const struct cw_tokenizer *cw_generator_tokenizer(const struct cw_generator *g);
+/* The model's key (cw_model_key) in hexadecimal: what tells one model file from another. */
+const char *cw_generator_model_hash(const struct cw_generator *g);
 /* False for a base model: requests then must be raw text. */
 bool cw_generator_has_template(const struct cw_generator *g);
 /* GGUF `general.sampling.*` defaults: fills only the fields the file sets; returns a bit mask of
@@ -85,13 +90,22 @@ struct cw_request {
     uint32_t seed;
     const struct cw_at *at; /* in ascending order */
     size_t n_at;
-    bool detail;      /* fill the draws with probabilities and alternatives */
-    bool ignore_eog;  /* go on past end tokens (measuring) */
+    bool detail;     /* fill the draws with probabilities and alternatives */
+    bool ignore_eog; /* go on past end tokens (measuring) */
+    /* Key of the conversation's snapshot, 1 .. 64 digits 0-9a-f. With it the timeline is saved when
+     * idle and at the end, and loaded where the cache has little of the prompt; what cannot be used
+     * is told by a CW_EV_NOTICE and evaluated. NULL: neither. */
+    const char *snapshot_key;
     int think;        /* -1: as the template does by default; 0, 1: enable_thinking */
     double started_s; /* cw_now() when the person pressed Enter; 0: when it was handed over */
     /* Position in the reply of the first token to be drawn: how many generated tokens the continued
-     * reply already has, so that a reply that was cut and goes on draws as one that was not. */
+     * reply already has, so that a reply that was cut and goes on draws as one that was not. Its
+     * last message has to have their ids then: these, up to the end of its content, go on behind
+     * the prompt that the reply had. Positions of events and of `at` count from there. */
     uint64_t first_position;
+    /* As if cw_generator_answer_now was called before the draw of this position; 0: not at all. For
+     * replays, and to limit how long a reply may think. */
+    uint64_t answer_at;
     /* Several replies from one prefix, decoded as one batch (0 and 1: one; at most
      * CW_MAX_REPLIES). Reply r has seed + r; its events carry r in `reply`. Each ends with a
      * CW_EV_REPLY_DONE; CW_EV_DONE still is the last event of the request. */
@@ -99,6 +113,8 @@ struct cw_request {
     /* Guess tokens from what stands in prompt and reply already, and check them in one batch: the
      * same tokens, sooner where text repeats. */
     bool lookup;
+    bool
+        lookup_all; /* evaluate every guess, whether it promises to pay or not (measuring, tests) */
 };
 enum { CW_MAX_REPLIES = 8 };
 
@@ -112,8 +128,8 @@ int cw_generator_start(struct cw_generator *g, const struct cw_request *req, uin
  * it waits for the model to load. */
 void cw_generator_cancel(struct cw_generator *g);
 
-/* While paused no token is drawn; cw_generator_step lets one through. Pausing outlives a request
- * only until its end. Any thread. */
+/* While paused no token is drawn; cw_generator_step lets one through. Pausing ends with the request
+ * under way; of one that is not begun yet it holds the first token. Any thread. */
 void cw_generator_pause(struct cw_generator *g, bool paused);
 void cw_generator_step(struct cw_generator *g);
 bool cw_generator_paused(const struct cw_generator *g);

@@ -56,11 +56,13 @@ struct cw_event {
             /* index of the first id that the cache did not have although the conversation went on
              * unchanged up to there (history the template writes otherwise); SIZE_MAX: none */
             size_t retokenised_from;
+            bool snapshot_refused; /* there is one, and it cannot be used; a notice said why */
         } prompt;
         struct {
             uint64_t position; /* in the reply, from 0 */
             bool first_part;   /* text longer than a slot comes in several events, same position */
             bool thinking;     /* part of a thinking section */
+            bool forced;       /* put there, not drawn: the end marker of a thinking section */
             struct cw_draw draw;
         } token;
         struct {

@@ -85,6 +85,11 @@ int cw_sampler_draw(struct cw_sampler *s, const struct cw_sampling *set, const f
                     int32_t n_usable, const int32_t *history, size_t n_history, uint32_t seed,
                     uint64_t position, bool detail, struct cw_draw *out, struct cw_err *err);
 
+/* As if `id` had been drawn, whatever its logit and the settings: p is 1, the rest is told as
+ * above. CW_EINVAL for an id that may not be drawn. */
+int cw_sampler_put(struct cw_sampler *s, int32_t id, const float *logits, int32_t n_usable,
+                   bool detail, struct cw_draw *out, struct cw_err *err);
+
 /* Live settings: one writer publishes whole blocks, one reader takes the newest, neither waits. */
 struct cw_live;
 struct cw_live *cw_live_create(const struct cw_sampling *initial);

@@ -73,4 +73,10 @@ int cw_template_render(const struct cw_template *t, const struct cw_template_inp
                        struct cw_prompt *out, bool *refused, struct cw_err *err);
 void cw_prompt_free(struct cw_prompt *p);
 
+/* The source of a chat format known by name ("chatml", "llama3", "mistral-v7-tekken"), for files
+ * that carry none or a wrong one; NULL for an unknown name. And the i-th of the names, NULL past
+ * the last. Static storage. */
+const char *cw_template_builtin(const char *name);
+const char *cw_template_builtin_name(size_t i);
+
 #endif

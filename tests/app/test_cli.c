@@ -478,43 +478,6 @@ START_TEST(perplexity_of_a_text) {
 }
 END_TEST
 
-START_TEST(bench_prints_medians) {
-    driver_run(&d, "", "bench", "-m", tail(), "-p", "16", "-n", "8", "-d", "0,32", "-r", "2",
-               "--json", NULL);
-    driver_expect_ok(&d);
-    struct json_object *o = driver_json(&d);
-    struct json_object *rows = member(o, "rows");
-    ck_assert_uint_eq(json_object_array_length(rows), 2);
-    for (size_t i = 0; i < 2; i++) {
-        struct json_object *row = json_object_array_get_idx(rows, i);
-        ck_assert_int_eq(json_object_get_int(member(row, "depth")), i ? 32 : 0);
-        ck_assert_double_gt(json_object_get_double(member(row, "prefill_tps")), 0);
-        ck_assert_double_gt(json_object_get_double(member(row, "decode_tps")), 0);
-    }
-    ck_assert_double_gt(json_object_get_double(member(o, "start_to_token_s")), 0);
-    json_object_put(o);
-    driver_free(&d);
-    driver_run(&d, "", "bench", "-m", tail(), "-p", "16", "-n", "8", "-r", "1", NULL);
-    driver_expect_ok(&d);
-    ck_assert_ptr_nonnull(strstr(d.out_text.data, "prefill tok/s"));
-}
-END_TEST
-
-START_TEST(bench_naive_against_cached) {
-    driver_run(&d, "", "bench", "-m", tail(), "--naive", "--json", NULL);
-    driver_expect_ok(&d);
-    struct json_object *o = driver_json(&d);
-    struct json_object *rows = member(o, "naive");
-    ck_assert_uint_eq(json_object_array_length(rows), 4);
-    for (size_t i = 0; i < 4; i++) {
-        struct json_object *row = json_object_array_get_idx(rows, i);
-        ck_assert_int_eq(json_object_get_int(member(row, "tokens")), 64 << i);
-        ck_assert(json_object_get_boolean(member(row, "same_tokens")));
-    }
-    json_object_put(o);
-}
-END_TEST
-
 /* ---- bad files ------------------------------------------------------------------------------ */
 
 START_TEST(no_model_at_all) {
@@ -790,8 +753,6 @@ int main(void) {
         {"formats", info_for_people_and_programs, 1},
         {"formats", info_tells_a_float_file, 1},
         {"formats", perplexity_of_a_text, 1},
-        {"formats", bench_prints_medians, 1},
-        {"formats", bench_naive_against_cached, 1},
         {"files", no_model_at_all, 1},
         {"files", model_names, 1},
         {"files", files_that_are_no_models, 1},

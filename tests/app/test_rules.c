@@ -96,6 +96,13 @@ static void check_room(const char *room, const char *end) {
         if (!ends_with(files.v[i], "/ui/input.c")) {
             expect_no_include(files.v[i], READLINE, "only ui/input.c includes readline");
         }
+        if (!strstr(files.v[i], "/core/store/")) {
+            expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*[<\"]sqlite3",
+                              "only core/store includes SQLite");
+        } else {
+            expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"core/[^s]",
+                              "the store is built on core/base alone");
+        }
         if (strcmp(room, "core") == 0 || strcmp(room, "include") == 0) {
             expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"(ui|app)/",
                               "the core knows neither interface nor program");

@@ -243,6 +243,50 @@ START_TEST(nothing_missing_installs_nothing) {
 }
 END_TEST
 
+/* ---- demo.sh -------------------------------------------------------------------------------- */
+
+/* A terminal that shows all the script waits for. */
+static const char fake_tmux[] =
+    "#!/bin/sh\n"
+    "echo \"$*\" >>tmux.log\n"
+    "case \"$*\" in\n"
+    "*capture-pane*) printf '%s\\n' ' idle  T 0.80   ' "
+    "'   Write a short Python function that reverses a string.' '   How do I call it?' "
+    "'token 1 of 29' 'token 17 of 29' '' ;;\n"
+    "esac\n";
+
+START_TEST(demo_names_what_is_missing) {
+    const char *demo = "PATH=$PWD/bin $(command -v sh) assets/demo.sh 2>&1";
+    ck_assert_int_eq(shell("ln -s $(command -v dirname) bin/dirname"), 0);
+    ck_assert_int_eq(shell("%s", demo), 1);
+    expect_said("demo: tmux is missing: apt-get install tmux");
+    script("tmux", fake_tmux);
+    ck_assert_int_eq(shell("%s", demo), 1);
+    expect_said("build/app/chinwag is missing");
+    ck_assert_int_eq(shell("CHINWAG=/bin/true %s", demo), 1);
+    expect_said("gguf is missing: sh assets/fetch.sh smollm2-135m");
+}
+END_TEST
+
+START_TEST(demo_writes_between_the_marks) {
+    script("tmux", fake_tmux);
+    ck_assert_int_eq(shell("mkdir -p data/chinwag/models && "
+                           "touch data/chinwag/models/SmolLM2-135M-Instruct.Q4_1.gguf"),
+                     0);
+    ck_assert_int_eq(shell("echo none >README.md; CHINWAG=/bin/true sh assets/demo.sh 2>&1"), 1);
+    expect_said("README.md lacks the line <!-- demo:begin -->");
+    ck_assert_int_eq(shell("printf '%%s\\n' before '<!-- demo:begin -->' old '<!-- demo:end -->' "
+                           "after >README.md; CHINWAG=/bin/true sh assets/demo.sh 2>&1"),
+                     0);
+    ck_assert_int_eq(shell("cat README.md"), 0);
+    ck_assert_int_eq(strncmp(said.data, "before\n<!-- demo:begin -->\n\nA chat", 34), 0);
+    expect_said("\n     idle  T 0.80\n       Write a short"); /* indented, no blanks behind */
+    expect_said("token 17 of 29\n\n<!-- demo:end -->\nafter\n");
+    ck_assert_ptr_null(strstr(said.data, "old"));
+    ck_assert_int_eq(shell("grep -c kill-server tmux.log"), 0);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("scripts");
     TCase *t = tcase_create("fetch.sh");
@@ -262,6 +306,12 @@ int main(void) {
     tcase_add_test(b, missing_packages_with_sudo);
     tcase_add_test(b, nothing_missing_installs_nothing);
     suite_add_tcase(suite, b);
+    TCase *d = tcase_create("demo.sh");
+    tcase_set_timeout(d, 120);
+    tcase_add_checked_fixture(d, setup, teardown);
+    tcase_add_test(d, demo_names_what_is_missing);
+    tcase_add_test(d, demo_writes_between_the_marks);
+    suite_add_tcase(suite, d);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);
     int failed = srunner_ntests_failed(sr);

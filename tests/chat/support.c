@@ -60,7 +60,7 @@ static void record(struct client *c, const struct cw_event *ev) {
         cw_buf_add(ev->u.token.thinking ? &c->thought : &c->text, ev->text, ev->n_text);
         c->n_parts++;
         if (ev->u.token.first_part) {
-            ck_assert_uint_eq(ev->u.token.position, c->ids.n);
+            ck_assert_uint_eq(ev->u.token.position, c->first_position + c->ids.n);
             cw_ids_add(&c->ids, ev->u.token.draw.id);
         }
         break;
@@ -106,6 +106,7 @@ uint32_t client_start(struct client *c, const struct cw_request *req) {
     cw_buf_clear(&c->text);
     cw_buf_clear(&c->thought);
     c->ids.n = 0;
+    c->first_position = req->first_position;
     c->n_changes = c->n_progress = c->n_parts = 0;
     memset(&c->prompt, 0, sizeof c->prompt);
     return number;

@@ -21,6 +21,7 @@ struct client {
     struct cw_buf notices;  /* all so far, a line each */
     struct cw_event prompt; /* the last CW_EV_PROMPT */
     struct cw_event change; /* the last CW_EV_CHANGE */
+    uint64_t first_position;
     size_t n_changes, n_progress, n_parts;
     struct cw_event done; /* the last CW_EV_DONE */
 };

@@ -3,6 +3,7 @@
  * From conversations to ids: what is put back, what is tokenised anew, and thinking by control
  * tokens. Vocabularies are made by hand; no model is needed. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,6 +340,97 @@ START_TEST(thinking_in_channels) {
 }
 END_TEST
 
+/* ---- drafts -------------------------------------------------------------------------------- */
+
+/* What people type, and what they might. */
+static const char typed[] =
+    "Hello there,  how are you?\n\nList 3 things: 1) apples  2) pears\n\t- 100,000 or 3.14 of "
+    "them\n"
+    "don't say \"no\"... it's caf\u00e9, na\u00efve, \u6f22\u5b57 and \U0001f986\U0001f986!\n"
+    "for (int i = 0; i < n; i++) {\n    x[i] += 2;\n}\n\n\nThanks   <|im_end|> a b  c";
+
+static struct cw_ids draft_ids(struct cw_loaded *m, const char *text, size_t len) {
+    struct cw_message messages[] = {{.role = "system", .content = "Be brief.", .len = 9},
+                                    {.role = "user", .content = "Hi", .len = 2},
+                                    {.role = "assistant", .content = "Hello!", .len = 6},
+                                    {.role = "user", .content = text, .len = len}};
+    struct cw_request req = {.messages = messages, .n_messages = 4, .max_tokens = -1, .think = -1};
+    struct cw_job *job;
+    struct cw_ids ids = {0};
+    struct cw_err err;
+    ck_assert_int_eq(cw_job_create(&job, &req, NULL), CW_OK);
+    int rc = cw_prompt_draft(m, job, &ids, &err);
+    ck_assert_msg(rc == CW_OK, "%s", err.text);
+    cw_job_destroy(job);
+    return ids;
+}
+
+/* Whatever is typed next, what was evaluated of a draft is the beginning of the prompt; and it is
+ * most of it. */
+static void check_drafts(struct cw_loaded *m, const char *what) {
+    struct cw_message messages[] = {{.role = "system", .content = "Be brief.", .len = 9},
+                                    {.role = "user", .content = "Hi", .len = 2},
+                                    {.role = "assistant", .content = "Hello!", .len = 6},
+                                    {.role = "user", .content = typed, .len = sizeof typed - 1}};
+    struct cw_request req = {.messages = messages, .n_messages = 4, .max_tokens = -1, .think = -1};
+    struct fixture f = {.m = *m};
+    struct cw_prepared full = prepare(&f, &req);
+    size_t last = 0;
+    for (size_t n = 0; n < sizeof typed; n++) {
+        struct cw_ids ids = draft_ids(m, typed, n);
+        ck_assert_uint_gt(ids.n, 0); /* what stands before it, at least */
+        ck_assert_uint_le(ids.n, full.ids.n);
+        for (size_t i = 0; i < ids.n; i++) {
+            ck_assert_msg(ids.v[i] == full.ids.v[i], "%s: after %zu bytes, token %zu is %d, not %d",
+                          what, n, i, ids.v[i], full.ids.v[i]);
+        }
+        last = ids.n;
+        cw_ids_free(&ids);
+    }
+    /* Left are a word and the end of the template's text, which a byte a token makes long. */
+    size_t left = m->gguf != NULL ? 40 : 80;
+    ck_assert_msg(last + left > full.ids.n, "%s: %zu of %zu", what, last, full.ids.n);
+    cw_prepared_free(&full);
+}
+
+START_TEST(drafts) {
+    static const char *const formats[] = {"chatml", "llama2", "llama3", "mistral-v7", "gemma"};
+    static const char *const vocabs[] = {"gpt-2", "llama-bpe", "llama-spm", "qwen2"};
+    const char *root = getenv("CHINWAG_SOURCE_ROOT");
+    struct fixture f;
+    for (size_t k = 0; k < N(formats); k++) {
+        open_bpe(&f, cw_template_builtin(formats[k]));
+        check_drafts(&f.m, formats[k]);
+        fixture_close(&f);
+    }
+    for (size_t v = 0; v < N(vocabs); v++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/../shared/reference/tokenizers/ggml-vocab-%s.gguf",
+                 root != NULL ? root : ".", vocabs[v]);
+        memset(&f, 0, sizeof f);
+        if (cw_gguf_open(&f.m.gguf, path, NULL) != CW_OK) {
+            printf("skipped: %s is not there\n", path);
+            continue;
+        }
+        ck_assert_int_eq(cw_tokenizer_create(&f.m.tokenizer, f.m.gguf, NULL, NULL), CW_OK);
+        f.m.has_template = true;
+        f.m.bos = cw_strdup("");
+        f.m.eos = cw_strdup("");
+        for (size_t k = 0; k < N(formats); k++) {
+            char what[64];
+            snprintf(what, sizeof what, "%s, %s", vocabs[v], formats[k]);
+            fixture_template(&f, cw_template_builtin(formats[k]));
+            check_drafts(&f.m, what);
+        }
+        cw_template_destroy(f.m.tmpl);
+        cw_tokenizer_destroy(f.m.tokenizer);
+        cw_gguf_close(f.m.gguf);
+        free(f.m.bos);
+        free(f.m.eos);
+    }
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("prompt");
     TCase *ids = tcase_create("ids"), *thinking = tcase_create("thinking");
@@ -351,6 +443,10 @@ int main(void) {
     tcase_add_test(ids, matching);
     tcase_add_test(ids, following);
     suite_add_tcase(suite, ids);
+    TCase *typing = tcase_create("drafts");
+    tcase_set_timeout(typing, 240);
+    tcase_add_test(typing, drafts);
+    suite_add_tcase(suite, typing);
     tcase_set_timeout(thinking, 60);
     tcase_add_test(thinking, thinking_by_control_tokens);
     tcase_add_test(thinking, thinking_in_channels);

@@ -265,6 +265,40 @@ START_TEST(thinking_as_text) {
 }
 END_TEST
 
+/* What would end the section after `reply`; NULL: there is none, `settled` tells whether one may
+ * come. */
+static void check_closing(const char *tail, const char *reply, const char *closing, bool settled) {
+    struct parts p = {0};
+    struct cw_think t;
+    struct cw_buf text = {0};
+    bool is_settled;
+    cw_think_init(&t, NULL, tail, strlen(tail));
+    cw_think_feed(&t, -1, reply, strlen(reply), collect, &p);
+    bool closes = cw_think_closing(&t, &text, &is_settled);
+    cw_buf_putc(&text, '\0');
+    ck_assert(closes == (closing != NULL) && is_settled == settled);
+    ck_assert_str_eq(text.data, closing != NULL ? closing : "");
+    cw_think_free(&t);
+    cw_buf_free(&text);
+    cw_buf_free(&p.thought);
+    cw_buf_free(&p.answer);
+}
+
+START_TEST(closings) {
+    check_closing("<think>\n", "", "</think>\n\n", false);
+    check_closing("<think>\n", "why", "\n</think>\n\n", false);
+    check_closing("<think>\n", "why\n", "</think>\n\n", false);
+    check_closing("", "<think>why", "\n</think>\n\n", false);
+    check_closing("", "[THINK]why", "[/THINK]", false);
+    check_closing("", "<seed:think>why", "</seed:think>", false);
+    check_closing("", "", NULL, false);
+    check_closing("", "<thi", NULL, false);
+    check_closing("", "why", NULL, true);
+    check_closing("<think>\n", "why\n</think>\n\nso", NULL, true);
+    check_closing("<think>\n\n</think>\n\n", "", NULL, true);
+}
+END_TEST
+
 START_TEST(thinking_begun_by_the_prompt) {
     check_parts("<|im_start|>assistant\n<think>\n", "why\n</think>\n\nyes", "why", "yes");
     check_parts("<think>\n\n</think>\n\n", "\nyes", "", "yes");
@@ -288,6 +322,7 @@ int main(void) {
     tcase_set_timeout(thinking, 60);
     tcase_add_test(thinking, thinking_as_text);
     tcase_add_test(thinking, thinking_begun_by_the_prompt);
+    tcase_add_test(thinking, closings);
     suite_add_tcase(suite, thinking);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -229,6 +229,7 @@ bool same_product(const struct cw_kernels *a, const struct cw_kernels *b, struct
     struct guarded x = guarded_alloc(n * cols * 4), bias = guarded_alloc((size_t)c.rows * 4);
     struct guarded q = guarded_alloc(n * cols), d = guarded_alloc(n * cols / act_block * 4);
     struct guarded sum32 = guarded_alloc(n * cols / 32 * 4), s16 = guarded_alloc(n * cols / 16 * 2);
+    struct guarded centre = guarded_alloc(n * cols / 8 * 4);
     struct guarded y[2] = {guarded_alloc(n_y * 4), guarded_alloc(n_y * 4)};
     fill_blocks(c.type, c.pattern, w.data, (size_t)c.rows * row_blocks, &r);
     fill_values(c.pattern, x.data, n * cols, &r);
@@ -245,7 +246,8 @@ bool same_product(const struct cw_kernels *a, const struct cw_kernels *b, struct
                            (float *)sum32.data + (size_t)tile * blocks + col);
         } else {
             a->quantise_256(from, c.cols, t, codes, scales,
-                            (int16_t *)s16.data + (size_t)tile * blocks * 16 + 2 * col);
+                            (int16_t *)s16.data + (size_t)tile * blocks * 16 + 2 * col,
+                            (int32_t *)centre.data + (size_t)tile * blocks * 32 + col);
         }
     }
     size_t groups = ((size_t)c.rows + (size_t)b->row_group - 1) / (size_t)b->row_group;
@@ -263,6 +265,7 @@ bool same_product(const struct cw_kernels *a, const struct cw_kernels *b, struct
         .d = d.data,
         .sum32 = sum32.data,
         .s16 = s16.data,
+        .centre = centre.data,
         .ldy = (size_t)c.rows + 1,
     };
     memset(y[0].data, POISON, n_y * 4);
@@ -307,6 +310,7 @@ bool same_product(const struct cw_kernels *a, const struct cw_kernels *b, struct
     guarded_free(&d);
     guarded_free(&sum32);
     guarded_free(&s16);
+    guarded_free(&centre);
     guarded_free(&y[0]);
     guarded_free(&y[1]);
     return at < 0;

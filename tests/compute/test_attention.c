@@ -26,6 +26,8 @@ struct problem {
     struct shape s;
     struct cw_kv_layer kv;
     uint64_t kv_bytes;
+    uint32_t *pages;
+    struct cw_place *at; /* of every cell */
     int n_cells;
     float *k, *v, *q, *sinks;
 };
@@ -52,10 +54,19 @@ static struct problem problem(struct shape s, int n_cells, uint64_t seed) {
     fill_values(RANDOM, p.v, nv, &r);
     fill_values(RANDOM, p.q, nq, &r);
     fill_values(RANDOM, p.sinks, (size_t)s.n_heads, &r);
-    p.kv = (struct cw_kv_layer){
-        NULL, (uint32_t)(n_cells + 255) / 256 * 256, s.n_kv, s.head_k, s.head_v, s.kind};
-    p.kv_bytes = cw_kv_layer_bytes(p.kv.n_cells, s.n_kv, s.head_k, s.head_v, s.kind);
+    uint32_t n_pages = (uint32_t)(n_cells + 255) / 256;
+    size_t page = cw_kv_layer_bytes(256, s.n_kv, s.head_k, s.head_v, s.kind) + 64;
+    p.kv = (struct cw_kv_layer){NULL, page, s.n_kv, s.head_k, s.head_v, s.kind};
+    p.kv_bytes = n_pages * page;
     p.kv.base = malloc(p.kv_bytes);
+    p.pages = malloc(n_pages * sizeof *p.pages);
+    for (uint32_t i = 0; i < n_pages; i++) { /* not in the order of the cells */
+        p.pages[i] = i % 2 == 0 ? n_pages - 1 - i / 2 : i / 2;
+    }
+    p.at = malloc(n * sizeof *p.at);
+    for (uint32_t i = 0; i < n; i++) {
+        p.at[i] = (struct cw_place){p.pages, i};
+    }
     memset(p.kv.base, 0xff, p.kv_bytes);
     return p;
 }
@@ -66,13 +77,15 @@ static void problem_free(struct problem *p) {
     free(p->q);
     free(p->sinks);
     free(p->kv.base);
+    free(p->pages);
+    free(p->at);
 }
 
 /* Cells and queries pos .. pos + n - 1. */
 static void store(struct cw_compute *c, struct problem *p, int pos, int n) {
     size_t ldk = (size_t)(p->s.n_kv * p->s.head_k), ldv = (size_t)(p->s.n_kv * p->s.head_v);
-    cw_kv_store(c, &p->kv, (uint32_t)pos, n, p->k + (size_t)pos * ldk, ldk,
-                p->v + (size_t)pos * ldv, ldv);
+    cw_kv_store(c, &p->kv, p->at + pos, n, p->k + (size_t)pos * ldk, ldk, p->v + (size_t)pos * ldv,
+                ldv);
 }
 
 static void attend(struct cw_compute *c, struct problem *p, int pos, int n, float *y) {
@@ -83,7 +96,7 @@ static void attend(struct cw_compute *c, struct problem *p, int pos, int n, floa
         .ldq = ldq,
         .y = y,
         .ldy = (size_t)(p->s.n_heads * p->s.head_v),
-        .pos = (uint32_t)pos,
+        .at = p->at + pos,
         .n = n,
         .n_heads = p->s.n_heads,
         .scale = 0.25f,

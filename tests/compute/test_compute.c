@@ -330,8 +330,10 @@ START_TEST(measures_are_numbers) {
     ck_assert(cw_measure_read(c, (size_t)3 << 20) > 0);
     ck_assert(cw_measure_int8(c) > 0);
     ck_assert(cw_measure_sgemm(c) >= 0); /* 0 without OpenBLAS */
-    struct cw_product_speed s = cw_measure_product(c, CW_Q4_K, 64, 512, 3);
-    ck_assert(s.macs > 0 && s.bytes > 0 && s.macs < 1e15);
+    for (int packed = 0; packed < 2; packed++) {
+        struct cw_product_speed s = cw_measure_product(c, CW_Q4_K, 64, 512, 3, packed);
+        ck_assert(s.macs > 0 && s.bytes > 0 && s.macs < 1e15);
+    }
     for (int i = 0; kernels_at(i); i++) { /* the sum really reads everything, to odd ends */
         uint8_t bytes[1003] = {0};
         bytes[1000] = 5;

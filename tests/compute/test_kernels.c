@@ -176,6 +176,7 @@ START_TEST(quantisers_equal_scalar) {
             float *d[2] = {calloc(n / 32, 4), calloc(n / 32, 4)};
             float *s[2] = {calloc(n / 32, 4), calloc(n / 32, 4)};
             int16_t *s16[2] = {calloc(n / 16, 2), calloc(n / 16, 2)};
+            int32_t *centre[2] = {calloc(n / 8, 4), calloc(n / 8, 4)};
             struct guarded x = guarded_alloc((size_t)width * 4);
             fill_odd(x.data, width, trial, &r);
             for (int k = 0; k < 2; k++) {
@@ -183,19 +184,21 @@ START_TEST(quantisers_equal_scalar) {
                 if (trial % 2) {
                     kernels->quantise_32(x.data, width, t, q[k], d[k], s[k]);
                 } else {
-                    kernels->quantise_256(x.data, width, t, q[k], d[k], s16[k]);
+                    kernels->quantise_256(x.data, width, t, q[k], d[k], s16[k], centre[k]);
                 }
             }
             ck_assert_mem_eq(q[0], q[1], n);
             ck_assert_int_eq(first_difference(d[0], d[1], n / 32), -1);
             ck_assert_mem_eq(s[0], s[1], n / 32 * 4);
             ck_assert_mem_eq(s16[0], s16[1], n / 16 * 2);
+            ck_assert_mem_eq(centre[0], centre[1], n / 8 * 4);
             guarded_free(&x);
             for (int k = 0; k < 2; k++) {
                 free(q[k]);
                 free(d[k]);
                 free(s[k]);
                 free(s16[k]);
+                free(centre[k]);
             }
         }
     }

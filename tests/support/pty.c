@@ -156,7 +156,10 @@ bool pty_wait(struct pty *p, bool (*done)(struct pty *p, const void *arg), const
         }
     }
     char *screen = pty_screen(p);
-    fprintf(stderr, "not seen: %s%s\n%s\n", what, p->reaped ? " (the program ended)" : "", screen);
+    fprintf(stderr, "not seen: %s\n%s\n", what, screen);
+    if (p->reaped) {
+        fprintf(stderr, "the program has ended, status %#x\n", (unsigned)p->status);
+    }
     free(screen);
     return false;
 }

@@ -60,7 +60,7 @@ static const int ends[] = {SIGTERM, SIGHUP, SIGABRT, SIGQUIT};
 
 START_TEST(ends_by_signal) {
     int sig = ends[_i / N_MOMENTS];
-    tui_model_words(&t, 1500, false);
+    tui_model_words(&t, 2500, false);
     if (_i % N_MOMENTS == LOADING) {
         tui_start(&t);
         ck_assert(pty_wait_raw(&t.pty, 0, "\033[?2004h"));
@@ -69,7 +69,7 @@ START_TEST(ends_by_signal) {
     }
     if (_i % N_MOMENTS == ANSWERING) {
         pty_type(&t.pty, "go\r");
-        ck_assert(pty_wait_text(&t.pty, "w0019."));
+        ck_assert(pty_wait_raw(&t.pty, 0, "w0000"));
     } else if (_i % N_MOMENTS == READING) {
         struct cw_buf text = {0};
         cw_buf_puts(&text, BEGIN);
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(stops_and_continues) {
     const char *build = getenv("CHINWAG_BUILD_ROOT");
     char command[1024], home[128];
-    tui_model_words(&t, 1500, false);
+    tui_model_words(&t, 2500, false);
     snprintf(home, sizeof home, "HOME=%s", t.dir);
     const char *const argv[] = {"/bin/sh", "-i", NULL};
     const char *const env[] = {"TERM=xterm-256color",
@@ -147,7 +147,7 @@ START_TEST(stops_and_continues) {
     pty_type(&t.pty, command);
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, "go\r");
-    ck_assert(pty_wait_text(&t.pty, "w0019."));
+    ck_assert(pty_wait_raw(&t.pty, 0, "w0000"));
     size_t before = t.pty.raw.len;
     pty_type(&t.pty, "\032");
     ck_assert(pty_wait_raw(&t.pty, before, ESC "[?1049l"));
@@ -160,7 +160,7 @@ START_TEST(stops_and_continues) {
     pty_type(&t.pty, "fg\r");
     ck_assert(pty_wait_raw(&t.pty, before, ESC "[?1049h"));
     ck_assert(pty_wait_raw(&t.pty, before, ESC "[?2004h"));
-    ck_assert(pty_wait_text(&t.pty, "w1499.")); /* the reply goes on */
+    ck_assert(pty_wait_text(&t.pty, "w2499.")); /* the reply goes on */
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert(!pty_shows(&t.pty, "shell"));
     pty_type(&t.pty, "typed");
@@ -209,12 +209,12 @@ static char *fresh_screen(struct pty *p, size_t from) {
 }
 
 START_TEST(resize_storm) {
-    tui_model_words(&t, 1500, false);
+    tui_model_words(&t, 2500, false);
     tui_start_idle(&t);
     pty_type(&t.pty, "tell me something long\r");
-    ck_assert(pty_wait_text(&t.pty, "w0009."));
+    ck_assert(pty_wait_raw(&t.pty, 0, "w0000"));
     uint32_t seed = 2024;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 500; i++) {
         seed = seed * 1664525 + 1013904223;
         int rows = 1 + (int)((seed >> 8) % 80), cols = 1 + (int)((seed >> 18) % 250);
         pty_resize(&t.pty, rows, cols);
@@ -224,7 +224,7 @@ START_TEST(resize_storm) {
         }
     }
     pty_resize(&t.pty, 24, 80);
-    ck_assert(pty_wait_text(&t.pty, "w1499."));
+    ck_assert(pty_wait_text(&t.pty, "w2499."));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert(pty_wait_text(&t.pty, " > x")); /* nothing else came of it */
     ck_assert(!pty_shows(&t.pty, "queued"));
@@ -237,7 +237,7 @@ START_TEST(resize_storm) {
     char *want = fresh_screen(&t.pty, from), *got = pty_screen(&t.pty);
     ck_assert_str_eq(got, want);
     ck_assert_ptr_nonnull(
-        strstr(got, "   w1490 w1491 w1492 w1493 w1494 w1495 w1496 w1497 w1498 w1499."));
+        strstr(got, "   w2490 w2491 w2492 w2493 w2494 w2495 w2496 w2497 w2498 w2499."));
     free(want);
     free(got);
     pty_type(&t.pty, "\003");
@@ -365,15 +365,15 @@ START_TEST(paste_large) {
     }
     cw_buf_puts(&text, END);
     pty_send(&t.pty, text.data, text.len);
-    ck_assert(pty_wait_text(&t.pty, "65535."));
+    ck_assert(pty_wait_text(&t.pty, "[pasted 65536 lines]"));
     pty_type(&t.pty, "end");
-    ck_assert(pty_wait_text(&t.pty, " end"));
+    ck_assert(pty_wait_text(&t.pty, "lines]end"));
     pty_type(&t.pty, "\r"); /* too long for the context: said, and given back */
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    ck_assert(pty_wait_text(&t.pty, " end"));
+    ck_assert(pty_wait_text(&t.pty, "lines]"));
     ck_assert(pty_wait_text(&t.pty, "context"));
     pty_type(&t.pty, "\003");
-    ck_assert(pty_wait_no_text(&t.pty, "65535."));
+    ck_assert(pty_wait_no_text(&t.pty, "lines]"));
     pty_type(&t.pty, "short\r");
     ck_assert(pty_wait_text(&t.pty, "   fine"));
     cw_buf_free(&text);
@@ -498,22 +498,6 @@ START_TEST(history_is_a_directory) {
 }
 END_TEST
 
-static const char *const bad_terms[] = {"", "dumb", "no-such-term", "unknown"};
-
-START_TEST(bad_terminals) {
-    tui_model_text(&t, "fine");
-    t.term = bad_terms[_i];
-    tui_start(&t);
-    ck_assert(pty_wait_exit(&t.pty));
-    ck_assert(WIFEXITED(t.pty.status));
-    ck_assert_int_eq(WEXITSTATUS(t.pty.status), 1);
-    ck_assert(pty_shows(&t.pty, "TERM"));
-    ck_assert(!pty_raw_has(&t.pty, 0, ESC));
-    ck_assert(pty_modes_restored(&t.pty));
-    tui_end(&t);
-}
-END_TEST
-
 static const char *const terms[] = {"xterm", "linux", "screen", "tmux-256color",
                                     "rxvt",  "vt100", "vt220"};
 
@@ -601,7 +585,6 @@ static Suite *suite(void) {
     tcase_add_loop_test(c, no_color, 0, 3);
     tcase_add_loop_test(c, no_place_to_write, 0, 3);
     tcase_add_test(c, history_is_a_directory);
-    tcase_add_loop_test(c, bad_terminals, 0, (int)(sizeof bad_terms / sizeof bad_terms[0]));
     tcase_add_loop_test(c, other_terminals, 0, (int)(sizeof terms / sizeof terms[0]));
     tcase_add_loop_test(c, locales, 0, (int)(sizeof langs / sizeof langs[0]));
     tcase_add_test(c, idle_costs_nothing);

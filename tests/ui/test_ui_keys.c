@@ -33,7 +33,10 @@ static char *decoded(struct ui_keys *k, const char *bytes, size_t n, double *now
                 cw_buf_add(&out, key.text, key.n_text);
                 cw_buf_puts(&out, "> ");
             } else {
-                cw_buf_printf(&out, "%s ", key.code == UI_KEY_OTHER ? "other" : name);
+                cw_buf_printf(&out, "%s ",
+                              key.code == UI_KEY_OTHER   ? "other"
+                              : key.code == UI_KEY_MOUSE ? "mouse"
+                                                         : name);
             }
         }
         double due = ui_keys_deadline(k);
@@ -77,7 +80,12 @@ static const struct {
     {"\033[8^\033[7$", "Ctrl+End Shift+Home "},
     {"\033[", "Alt+[ "},
     {"\033O", "Alt+O "},
-    {"\033[<0;10;10M", "other "},
+    {"\033[25~\033[28~\033[34~", "Shift+F1 Shift+F3 Shift+F8 "}, /* the Linux console */
+    {"\033[1;2R\033[15;2~", "Shift+F3 Shift+F5 "},
+    {"\033[<64;10;10M\033[<65;1;1M", "WheelUp WheelDown "},
+    {"\033[<68;1;1M\033[<81;1;1M", "Shift+WheelUp Ctrl+WheelDown "},
+    {"\033[<0;10;10M\033[<0;10;10m", "mouse mouse "},
+    {"\033[<64;10;10m\033[<M\033[<99999999999;1;1M", "mouse mouse mouse "},
     {"\033[?1;2c", "other "},
     {"\033[99999999999999999999999999999999999999999999~x", "other "},
     {"\033[12", "other "},
@@ -112,7 +120,10 @@ START_TEST(key_sequences_in_pieces) {
         while (ui_keys_next(pieces, at, &key)) {
             char name[32];
             ui_key_name(key.code, key.mods, name, sizeof name);
-            cw_buf_printf(&got, "%s ", key.code == UI_KEY_OTHER ? "other" : name);
+            cw_buf_printf(&got, "%s ",
+                          key.code == UI_KEY_OTHER   ? "other"
+                          : key.code == UI_KEY_MOUSE ? "mouse"
+                                                     : name);
         }
         at += 0.001;
     }
@@ -362,6 +373,89 @@ START_TEST(keymap_is_sound) {
 }
 END_TEST
 
+/* Names go both ways, whatever the letters' case and the order of the modifiers. */
+START_TEST(key_names_parse) {
+    static const struct {
+        const char *name;
+        uint32_t code;
+        unsigned mods;
+    } cases[] = {
+        {"Ctrl+T", 't', UI_CTRL},
+        {"alt+DOWN", UI_KEY_DOWN, UI_ALT},
+        {"F12", UI_KEY_F12, 0},
+        {"f1", UI_KEY_F1, 0},
+        {"Shift+Alt+F5", UI_KEY_F1 + 4, UI_ALT | UI_SHIFT},
+        {"Ctrl+Space", ' ', UI_CTRL},
+        {"Alt+,", ',', UI_ALT},
+        {"Alt++", '+', UI_ALT},
+        {"\xc3\xa9", 0xe9, 0},
+        {"WheelUp", UI_KEY_WHEEL_UP, 0},
+    };
+    static const char *const bad[] = {"",    "Ctrl+", "F0",          "F13",  "F123",
+                                      "Foo", "ab",    "Ctrl+Ctrl+a", "\x01", "Alt+\xff"};
+    uint32_t code;
+    unsigned mods;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_msg(ui_key_parse(cases[i].name, strlen(cases[i].name), &code, &mods), "%s",
+                      cases[i].name);
+        ck_assert_uint_eq(code, cases[i].code);
+        ck_assert_uint_eq(mods, cases[i].mods);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(!ui_key_parse(bad[i], strlen(bad[i]), &code, &mods), "%s", bad[i]);
+    }
+    for (size_t i = 0; ui_keymap_at(i) != NULL; i++) {
+        const struct ui_binding *b = ui_keymap_at(i);
+        char name[32];
+        ui_key_name(b->code, b->mods, name, sizeof name);
+        ck_assert(ui_key_parse(name, strlen(name), &code, &mods));
+        ck_assert_uint_eq(code, b->code);
+        ck_assert_uint_eq(mods, b->mods);
+    }
+}
+END_TEST
+
+static void note_taken(void *arg, int line, const char *what) {
+    cw_buf_printf(arg, "%d: %s\n", line, what);
+}
+
+START_TEST(keys_are_given_anew) {
+    struct cw_err err = {0};
+    struct cw_buf told = {0};
+    char keys[64];
+    ck_assert_int_eq(ui_keymap_bind("temp-up", "Ctrl+T, Alt+,, F9", 3, &err), CW_OK);
+    ck_assert_int_eq(ui_keymap_find('t', UI_CTRL), UI_ACT_TEMP_UP);
+    ck_assert_int_eq(ui_keymap_find(',', UI_ALT), UI_ACT_TEMP_UP);
+    ck_assert_int_eq(ui_keymap_find(UI_KEY_UP, UI_ALT), UI_ACT_NONE); /* it had */
+    ui_keymap_keys(UI_ACT_TEMP_UP, keys, sizeof keys);
+    ck_assert_str_eq(keys, "Ctrl+T, Alt+,, F9");
+    /* bad lines change nothing and say why */
+    ck_assert_int_eq(ui_keymap_bind("nonsense", "F9", 4, &err), CW_ENOENT);
+    ck_assert_int_eq(ui_keymap_bind("help", "F99", 4, &err), CW_EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "'F99' is no key"));
+    ck_assert_int_eq(ui_keymap_bind("help", "h", 4, &err), CW_EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "needed for writing"));
+    ck_assert_int_eq(ui_keymap_bind("help", "Enter", 4, &err), CW_EINVAL);
+    ck_assert_int_eq(ui_keymap_bind("help", "F1, Ctrl+T", 4, &err), CW_EINVAL);
+    ck_assert_str_eq(err.text, "'Ctrl+T' is given to 'temp-up' in line 3");
+    ck_assert_int_eq(ui_keymap_find(UI_KEY_F1, 0), UI_ACT_HELP);
+    /* the same line again, other keys; and none */
+    ck_assert_int_eq(ui_keymap_bind("temp-up", "F9", 5, &err), CW_OK);
+    ck_assert_int_eq(ui_keymap_find('t', UI_CTRL), UI_ACT_NONE);
+    ck_assert_int_eq(ui_keymap_bind("redraw", "", 6, &err), CW_OK);
+    ck_assert_int_eq(ui_keymap_find('l', UI_CTRL), UI_ACT_NONE);
+    ui_keymap_settle(note_taken, &told);
+    ck_assert_str_eq(told.data, "5: F9 is taken from 'pause'\n");
+    ck_assert_int_eq(ui_keymap_find(UI_KEY_F1 + 8, 0), UI_ACT_TEMP_UP);
+    for (size_t i = 1; ui_keymap_at(i) != NULL; i++) { /* still sorted: the help relies on it */
+        ck_assert_int_ge(ui_keymap_at(i)->action, ui_keymap_at(i - 1)->action);
+    }
+    ui_keymap_reset();
+    ck_assert_int_eq(ui_keymap_find(UI_KEY_F1 + 8, 0), UI_ACT_PAUSE);
+    cw_buf_free(&told);
+}
+END_TEST
+
 /* ---- the bottom line ------------------------------------------------------------------------ */
 
 static const struct ui_status busy = {
@@ -372,7 +466,7 @@ static const struct ui_status busy = {
     .temp_changed = true,
     .tps = 231.4,
     .ttft_s = 0.038,
-    .spark = {0, 50, 100, 150, 200, 231},
+    .spark = {[10] = 50, 100, 150, 200, 231},
     .ctx_used = 812,
     .n_ctx = 8192,
     .n_reused = 790,
@@ -392,9 +486,9 @@ static char *bar(int cols, const struct ui_status *st) {
 START_TEST(bar_in_full) {
     setlocale(LC_CTYPE, "C.UTF-8");
     char *got = bar(200, &busy);
-    ck_assert_str_eq(got,
-                     " answering   ▃▄▆▇█  231 tok/s  TTFT 38 ms │ T 0.95*  top-p 0.90 │ ▓░░░░░░░  "
-                     "812/8192 │ 790 reused +22 │ SmolLM2");
+    ck_assert_str_eq(
+        got, " answering            ▃▄▆▇█  231 tok/s  TTFT 38 ms │ T 0.95*  top-p 0.90 │ ▓░░░░░░░  "
+             "812/8192 │ 790 reused +22 │ SmolLM2");
     free(got);
 }
 END_TEST
@@ -426,6 +520,59 @@ START_TEST(bar_narrows) {
         free(got);
     }
     ck_assert_uint_eq(gone, N);
+}
+END_TEST
+
+/* Everything there is to tell, from 200 columns to 20: what is there is whole, in the order of the
+ * table, and what was dropped is what matters least. */
+START_TEST(bar_all_parts) {
+    setlocale(LC_CTYPE, "C.UTF-8");
+    static const char *const order[] = {"▃▄",         "built-in",   "live",           "412 MB",
+                                        "seed 7",     "SmolLM2",    "790 reused +22", "anew from 5",
+                                        "░░░",        "TTFT 38 ms", "branch 2/3",     "vi insert",
+                                        "top-p 0.90", "private",    "T 0.95*",        "231 tok/s",
+                                        "812/8192"};
+    enum { N = sizeof order / sizeof order[0] };
+    struct ui_status st = busy;
+    st.temp_origin = "live";
+    st.top_p_origin = "built-in";
+    st.seed_known = true;
+    st.seed = 7;
+    st.memory_bytes = 412000000;
+    st.branch = 2;
+    st.n_branches = 3;
+    st.mode = "insert";
+    st.is_private = true;
+    st.anew_from = 5;
+    size_t gone = 0;
+    for (int cols = 260; cols >= 20; cols--) {
+        char *got = bar(cols, &st);
+        ck_assert_int_le(ui_text_width(got, strlen(got), 1000), cols);
+        while (gone < N && strstr(got, order[gone]) == NULL) {
+            gone++;
+        }
+        for (size_t i = gone; i < N; i++) {
+            ck_assert_msg(strstr(got, order[i]) != NULL, "%s went before %s at %d: %s", order[i],
+                          gone < N ? order[gone] : "", cols, got);
+        }
+        /* nothing but whole parts: what is left when they are taken out is space and bars */
+        char rest[1024];
+        snprintf(rest, sizeof rest, "%s", got);
+        static const char *const all[] = {
+            "answering",   "▃▄▆▇█",      "▓░░░░░░░",   "│",         "built-in",
+            "live",        "412 MB",     "seed 7",     "SmolLM2",   "790 reused +22",
+            "anew from 5", "TTFT 38 ms", "branch 2/3", "vi insert", "top-p 0.90",
+            "private",     "T 0.95*",    "231 tok/s",  "812/8192"};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+            for (char *at; (at = strstr(rest, all[i])) != NULL;) {
+                memset(at, ' ', strlen(all[i]));
+            }
+        }
+        ck_assert_msg(rest[strspn(rest, " ")] == '\0', "%d: %s leaves %s", cols, got, rest);
+        ck_assert_ptr_nonnull(strstr(got, "answering"));
+        free(got);
+    }
+    ck_assert_uint_eq(gone, N - 1); /* the context stays to the end */
 }
 END_TEST
 
@@ -547,8 +694,11 @@ static Suite *suite(void) {
     tcase_add_test(t, paste_without_end);
     tcase_add_test(t, key_any_bytes);
     tcase_add_test(t, keymap_is_sound);
+    tcase_add_test(t, key_names_parse);
+    tcase_add_test(t, keys_are_given_anew);
     tcase_add_test(t, bar_in_full);
     tcase_add_test(t, bar_narrows);
+    tcase_add_test(t, bar_all_parts);
     tcase_add_test(t, bar_states);
     tcase_add_test(t, bar_model_is_data);
     tcase_add_test(t, overlay_pages);

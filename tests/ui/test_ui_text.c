@@ -313,6 +313,9 @@ static char *drawn(struct ui_transcript *t, int rows, int cols) {
     ui_transcript_draw(t, &s, 0);
     assert_consistent(&s);
     for (int row = 0; row < rows; row++) {
+        if (ui_screen_at(&s, row, cols - 1)->role == UI_SCROLLBAR) {
+            ui_screen_puts(&s, row, cols - 1, cols, " ", UI_TEXT);
+        }
         ui_screen_row_text(&s, row, &out);
         cw_buf_putc(&out, '\n');
     }

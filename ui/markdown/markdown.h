@@ -95,6 +95,8 @@ struct md_span {
     uint32_t link;  /* of md_link_url; 0: none */
     const char *text;
     size_t len;
+    size_t source; /* offset in the message of its first byte; an escape or an entity may stand for
+                    * a byte of it. SIZE_MAX: it does not come from there */
 };
 
 struct md_line {
@@ -130,6 +132,9 @@ size_t md_n_lines(const struct md *m);
 size_t md_n_settled(const struct md *m); /* lines [0, n) stay as they are at this width */
 void md_line(struct md *m, size_t i, struct md_line *out); /* i < md_n_lines */
 size_t md_line_source(const struct md *m, size_t i);       /* never falls from line to line */
+size_t md_line_code(const struct md *m, size_t i);         /* code_block of that line */
+/* Bytes parsed and wrapped so far, those done over included: what tests of long texts look at. */
+size_t md_work(const struct md *m);
 
 /* The target of a link: http, https or mailto, printable ASCII only. */
 const char *md_link_url(const struct md *m, uint32_t link);

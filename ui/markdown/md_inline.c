@@ -56,6 +56,7 @@ static cmark_node *match_web(cmark_syntax_extension *ext, cmark_parser *parser, 
     cmark_node_set_url(link, url.data);
     cmark_node_set_literal(text, url.data + (bare ? 7 : 0));
     cmark_node_append_child(link, text);
+    cmark_node_set_user_data(text, (void *)(begin + 1)); /* nodes of ours have no position */
     cw_buf_free(&url);
     cmark_inline_parser_set_offset(at, (int)(begin + len));
     return link;
@@ -99,7 +100,6 @@ static cmark_node *parse(struct md_inline *in, const char *s, size_t n) {
     cmark_manage_extensions_special_characters(in->parser, 1);
     cmark_parse_inlines(in->parser, root, NULL, CMARK_OPT_SOURCEPOS);
     cmark_manage_extensions_special_characters(in->parser, 0);
-    cmark_consolidate_text_nodes(root);
     return root;
 }
 
@@ -117,6 +117,14 @@ struct walk {
 };
 
 static size_t source_of(struct walk *w, cmark_node *node) {
+    size_t placed = (size_t)cmark_node_get_user_data(node);
+    if (placed != 0) {
+        size_t at = w->lines[0].begin + placed - 1;
+        while (w->line + 1 < w->n_lines && w->lines[w->line + 1].begin <= at) {
+            w->line++;
+        }
+        return w->lines[w->line].source + (at - w->lines[w->line].begin);
+    }
     int line = cmark_node_get_start_line(node);
     int col = cmark_node_get_start_column(node);
     if (line >= 0 && (size_t)line < w->n_lines && (size_t)line >= w->line) {

@@ -341,7 +341,8 @@ size_t md_n_settled(const struct md *m) {
 
 static void put(struct md *m, int col, const char *text, size_t len, enum md_role role) {
     MD_RESERVE(m->spans);
-    m->spans.v[m->spans.n++] = (struct md_span){.col = col, .role = role, .text = text, .len = len};
+    m->spans.v[m->spans.n++] =
+        (struct md_span){.col = col, .role = role, .text = text, .len = len, .source = SIZE_MAX};
 }
 
 /* `n` columns of a line or of blanks. */
@@ -375,6 +376,29 @@ static size_t run_at(const struct md *m, size_t block, size_t at) {
     return lo;
 }
 
+/* Where byte `at` of the open leaf comes from. */
+static size_t raw_source(const struct md *m, size_t at) {
+    at -= m->blocks.v[m->tail_raw].begin;
+    if (at > m->leaf_text.len) {
+        return m->tail_source + (at - m->leaf_text.len - 1);
+    }
+    size_t lo = 0, hi = m->leaf_lines.n;
+    while (hi - lo > 1) {
+        size_t mid = (lo + hi) / 2;
+        if (m->leaf_lines.v[mid].begin <= at) {
+            lo = mid;
+        } else {
+            hi = mid;
+        }
+    }
+    return m->leaf_lines.v[lo].source + (at - m->leaf_lines.v[lo].begin);
+}
+
+/* Whether a block is the open leaf, as it was written. */
+static bool is_raw(const struct md *m, size_t block) {
+    return m->has_tail && m->tail_leaf && block == m->tail_raw;
+}
+
 /* [begin, end) of the text from column `col` on; tabs are counted from there. Returns the column
  * behind it. */
 static int put_text(struct md *m, size_t block, size_t begin, size_t end, int col) {
@@ -396,8 +420,12 @@ static int put_text(struct md *m, size_t block, size_t begin, size_t end, int co
             const char *tab = memchr(text, '\t', stop - begin);
             size_t len = tab != NULL ? (size_t)(tab - text) : stop - begin;
             put(m, col, text, len, (enum md_role)r->role);
-            m->spans.v[m->spans.n - 1].flags = r->flags;
-            m->spans.v[m->spans.n - 1].link = r->link;
+            struct md_span *span = &m->spans.v[m->spans.n - 1];
+            span->flags = r->flags;
+            span->link = r->link;
+            span->source = r->role == MD_TABLE_RULE || r->role == MD_LINK_URL ? SIZE_MAX
+                           : is_raw(m, block)                                 ? raw_source(m, begin)
+                                              : r->source + (begin - r->begin);
             col += ui_text_width(text, len, INT32_MAX);
             begin += len;
         }
@@ -496,6 +524,15 @@ static bool is_code(const struct md_block *b) {
            b->kind == MD_BLOCK_CODE_BOTTOM;
 }
 
+size_t md_line_code(const struct md *m, size_t i) {
+    const struct md_block *b = &m->blocks.v[m->lines.v[i].block];
+    return is_code(b) ? b->item + 1 : 0;
+}
+
+size_t md_work(const struct md *m) {
+    return m->work.parsed + m->work.wrapped;
+}
+
 void md_line(struct md *m, size_t i, struct md_line *out) {
     m->spans.n = 0;
     const struct md_vline *line = &m->lines.v[i];
@@ -533,26 +570,8 @@ void md_line(struct md *m, size_t i, struct md_line *out) {
         .spans = m->spans.v,
         .n_spans = m->spans.n,
         .source = md_line_source(m, i),
-        .code_block = is_code(b) ? b->item + 1 : 0,
+        .code_block = md_line_code(m, i),
     };
-}
-
-/* Where byte `at` of the open leaf comes from. */
-static size_t raw_source(const struct md *m, size_t at) {
-    at -= m->blocks.v[m->tail_raw].begin;
-    if (at > m->leaf_text.len) {
-        return m->tail_source + (at - m->leaf_text.len - 1);
-    }
-    size_t lo = 0, hi = m->leaf_lines.n;
-    while (hi - lo > 1) {
-        size_t mid = (lo + hi) / 2;
-        if (m->leaf_lines.v[mid].begin <= at) {
-            lo = mid;
-        } else {
-            hi = mid;
-        }
-    }
-    return m->leaf_lines.v[lo].source + (at - m->leaf_lines.v[lo].begin);
 }
 
 size_t md_line_source(const struct md *m, size_t i) {
@@ -563,7 +582,7 @@ size_t md_line_source(const struct md *m, size_t i) {
         at = m->segments.v[line->begin].begin;
     } else if (line->kind != MD_V_TEXT && line->kind != MD_V_TABLE_RULE) {
         return b->source;
-    } else if (m->has_tail && m->tail_leaf && line->block == m->tail_raw) {
+    } else if (is_raw(m, line->block)) {
         return raw_source(m, at);
     }
     size_t run = run_at(m, line->block, at);

@@ -91,19 +91,45 @@ static void store_k(void *base, int kind, int head, uint32_t cell, int n, const 
 
 /* ---- keys and values as the kernels read them ------------------------------------------------ */
 
-/* A chunk's keys [16 blocks][head_k][16] and values [256][head_v]: f16 as they lie in the cache, or
- * turned into f32 first. */
+/* How a chunk's keys [16 blocks][head_k][16] and values [256][head_v] lie before the kernels: as in
+ * the cache, f16 or codes with their scales, or turned into f32 first. */
+enum layout { AS_F32, AS_F16, AS_Q8 };
+
 struct cells {
-    bool f16;
     const void *k, *v;
+    const float *v_scale; /* AS_Q8: [256][head_v / 32] */
 };
 
-INLINE v16 load_cells(bool f16, const void *p, size_t at) {
-    return f16 ? v16_load_f16((const uint16_t *)p + at) : v16_load((const float *)p + at);
+/* Sixteen cells of dimension d, block b. scale: AS_Q8, of the sixteen. */
+INLINE v16 load_key(enum layout as, const void *k, int head, int b, int d, v16 scale) {
+    size_t at = (size_t)b * 16 * (size_t)head + 16 * (size_t)d;
+    if (as == AS_Q8) { /* the product is exact: 8 bits times 11 */
+        return v16_mul(v16_load_i8((const int8_t *)k + at + (size_t)b * (size_t)head), scale);
+    }
+    return as == AS_F16 ? v16_load_f16((const uint16_t *)k + at) : v16_load((const float *)k + at);
 }
 
-INLINE void fetch_cells(const void *p, size_t at) {
-    _mm_prefetch((const char *)((const uint16_t *)p + at), _MM_HINT_T0);
+/* The scales of block b for dimensions d .. d + 31. */
+INLINE v16 load_key_scale(const void *k, int head, int b, int d) {
+    const uint8_t *block = (const uint8_t *)k + (size_t)b * block16_bytes(KV_Q8_0, head);
+    return v16_load_f16((const uint16_t *)(const void *)(block + 16 * head) + d / 32 * 16);
+}
+
+/* Sixteen dimensions of a cell, from `dim` on. */
+INLINE v16 load_value(enum layout as, struct cells c, int head, int cell, int dim) {
+    size_t at = (size_t)cell * (size_t)head + (size_t)dim;
+    if (as == AS_Q8) { /* each block of sixteen cells has its scales behind it */
+        const int8_t *codes = (const int8_t *)c.v + at + (size_t)(cell / 16) * (size_t)head;
+        return v16_mul(v16_load_i8(codes), v16_set1(c.v_scale[cell * (head / 32) + dim / 32]));
+    }
+    return as == AS_F16 ? v16_load_f16((const uint16_t *)c.v + at)
+                        : v16_load((const float *)c.v + at);
+}
+
+enum { AHEAD = 48 }; /* cells between a value and the one fetched while it is used */
+
+INLINE void fetch(const void *p, size_t at) {
+    _mm_prefetch((const char *)p + at, _MM_HINT_T0);
 }
 
 static void widen_f16(const uint16_t *from, size_t n, float *to) {
@@ -146,27 +172,44 @@ static struct cells widen(const struct cw_attend_job *j, int lo, int hi, float *
             widen_q8_v(vb, j->head_v, vf32);
         }
     }
-    return (struct cells){false, k, v};
+    return (struct cells){k, v, NULL};
+}
+
+/* The scales of the same blocks' values. */
+static void widen_scales(const struct cw_attend_job *j, int lo, int hi, float *scale) {
+    size_t n = (size_t)j->head_v / 2; /* a block of sixteen cells has head / 32 of each */
+    for (int b = lo / 16; b <= (hi - 1) / 16; b++) {
+        const uint8_t *block =
+            (const uint8_t *)j->v + (size_t)b * block16_bytes(KV_Q8_0, j->head_v);
+        widen_f16((const void *)(block + 16 * j->head_v), n, scale + (size_t)b * n);
+    }
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
 /* s[row][cell] for n_rows queries and n_blocks blocks of sixteen cells from block b0 on: one fma a
  * dimension, in order. */
-INLINE void score_tile(bool f16, int n_rows, int n_blocks, const struct cw_attend_job *j,
+INLINE void score_tile(enum layout as, int n_rows, int n_blocks, const struct cw_attend_job *j,
                        const void *k, const float *const *q, int b0, float *s) {
-    v16 acc[SCORE_ACCS];
-    size_t block = 16 * (size_t)j->head_k;
+    v16 acc[SCORE_ACCS], scale[SCORE_ACCS];
     for (int i = 0; i < n_rows * n_blocks; i++) {
         acc[i] = v16_zero();
+        scale[i] = v16_zero();
     }
     for (int d = 0; d < j->head_k; d++) {
         v16 key[SCORE_ACCS];
         for (int b = 0; b < n_blocks; b++) {
-            size_t at = (size_t)(b0 + b) * block + 16 * (size_t)d;
-            key[b] = load_cells(f16, k, at);
-            if (f16 && d % 2 == 0) { /* the next tile's keys, or the values: short streams */
-                fetch_cells(k, at + (size_t)n_blocks * block);
+            if (as == AS_Q8 && d % 32 == 0) {
+                scale[b] = load_key_scale(k, j->head_k, b0 + b, d);
+            }
+            key[b] = load_key(as, k, j->head_k, b0 + b, d, scale[b]);
+            /* The next tile's keys, or the values: short streams. A line is two dimensions, or
+             * four. */
+            if (as == AS_F16 && d % 2 == 0) {
+                fetch(k, ((size_t)(b0 + b + n_blocks) * (size_t)j->head_k + (size_t)d) * 32);
+            }
+            if (as == AS_Q8 && d % 4 == 0) {
+                fetch(k, (size_t)(b0 + b + n_blocks) * (size_t)j->head_k * 17 + (size_t)d * 16);
             }
         }
         for (int r = 0; r < n_rows; r++) {
@@ -183,18 +226,18 @@ INLINE void score_tile(bool f16, int n_rows, int n_blocks, const struct cw_atten
     }
 }
 
-INLINE void score_rows(bool f16, int n_rows, const struct cw_attend_job *j, const void *k,
+INLINE void score_rows(enum layout as, int n_rows, const struct cw_attend_job *j, const void *k,
                        const float *const *q, int b0, int b1, float *s) {
     int wide = SCORE_ACCS / n_rows < 8 ? SCORE_ACCS / n_rows : 8;
     for (; b0 + wide <= b1; b0 += wide) {
-        score_tile(f16, n_rows, wide, j, k, q, b0, s);
+        score_tile(as, n_rows, wide, j, k, q, b0, s);
     }
     for (; b0 < b1; b0++) {
-        score_tile(f16, n_rows, 1, j, k, q, b0, s);
+        score_tile(as, n_rows, 1, j, k, q, b0, s);
     }
 }
 
-INLINE void scores(bool f16, const struct cw_attend_job *j, const void *k, int lo, int hi,
+INLINE void scores(enum layout as, const struct cw_attend_job *j, const void *k, int lo, int hi,
                    float *s) {
     int b0 = lo / 16, b1 = (hi + 15) / 16;
     for (int r = 0; r < j->n_rows; r += SCORE_ROWS) {
@@ -202,7 +245,7 @@ INLINE void scores(bool f16, const struct cw_attend_job *j, const void *k, int l
         float *out = s + r * CW_CHUNK;
 #define ROWS(N)                                                                                    \
     case N:                                                                                        \
-        score_rows(f16, N, j, k, j->q + r, b0, b1, out);                                           \
+        score_rows(as, N, j, k, j->q + r, b0, b1, out);                                            \
         break;
         switch (n) {
             ROWS(1)
@@ -250,8 +293,8 @@ INLINE void softmax_row(const struct cw_attend_job *j, int r, float *s) {
 
 /* o[row][dim ..] += p[row][cell] v[cell][dim ..] for cells lo..hi-1, one fma a cell in order; n_vec
  * vectors of dimensions. */
-INLINE void value_tile(bool f16, int n_rows, int n_vec, const struct cw_attend_job *j,
-                       const void *v, const float *p, int lo, int hi, int dim, float *o) {
+INLINE void value_tile(enum layout as, int n_rows, int n_vec, const struct cw_attend_job *j,
+                       struct cells c, const float *p, int lo, int hi, int dim, float *o) {
     v16 acc[VALUE_ACCS];
     size_t ld = (size_t)j->head_v;
     for (int r = 0; r < n_rows; r++) {
@@ -262,10 +305,13 @@ INLINE void value_tile(bool f16, int n_rows, int n_vec, const struct cw_attend_j
     for (int cell = lo; cell < hi; cell++) {
         v16 value[4];
         for (int i = 0; i < n_vec; i++) {
-            size_t at = (size_t)cell * ld + (size_t)(dim + 16 * i);
-            value[i] = load_cells(f16, v, at);
-            if (f16 && i % 2 == 0) { /* a line is two vectors */
-                fetch_cells(v, at + 16 * ld);
+            value[i] = load_value(as, c, j->head_v, cell, dim + 16 * i);
+            if (as == AS_F16 && i % 2 == 0) { /* a line is two vectors, or four */
+                fetch(c.v, ((size_t)(cell + AHEAD) * ld + (size_t)(dim + 16 * i)) * 2);
+            }
+            if (as == AS_Q8 && i == 0) {
+                fetch(c.v, (size_t)(cell + AHEAD) * ld +
+                               (size_t)((cell + AHEAD) / 16 * j->head_v + dim));
             }
         }
         for (int r = 0; r < n_rows; r++) {
@@ -282,15 +328,15 @@ INLINE void value_tile(bool f16, int n_rows, int n_vec, const struct cw_attend_j
     }
 }
 
-/* The same for one row's last dimensions, fewer than sixteen. */
-static void value_tail(bool f16, const struct cw_attend_job *j, const void *v, const float *p,
+/* The same for one row's last dimensions, fewer than sixteen: never codes. */
+static void value_tail(enum layout as, const struct cw_attend_job *j, const void *v, const float *p,
                        int lo, int hi, int dim, float *o) {
     int n = j->head_v - dim;
     v16 acc = v16_load_n(o + dim, n);
     for (int cell = lo; cell < hi; cell++) {
         size_t at = (size_t)cell * (size_t)j->head_v + (size_t)dim;
         v16 value;
-        if (f16) {
+        if (as == AS_F16) {
             uint16_t h[16] = {0};
             __builtin_memcpy(h, (const uint16_t *)v + at, (size_t)n * 2);
             value = v16_load_f16(h);
@@ -303,28 +349,28 @@ static void value_tail(bool f16, const struct cw_attend_job *j, const void *v, c
 }
 
 /* All dimensions of n_rows rows. */
-INLINE void value_rows(bool f16, int n_rows, const struct cw_attend_job *j, const void *v,
+INLINE void value_rows(enum layout as, int n_rows, const struct cw_attend_job *j, struct cells c,
                        const float *p, int lo, int hi, float *o) {
     if (lo >= hi) {
         return;
     }
     int wide = VALUE_ACCS / n_rows < 4 ? VALUE_ACCS / n_rows : 4, dim = 0;
     for (; dim + 16 * wide <= j->head_v; dim += 16 * wide) {
-        value_tile(f16, n_rows, wide, j, v, p, lo, hi, dim, o);
+        value_tile(as, n_rows, wide, j, c, p, lo, hi, dim, o);
     }
     for (; dim + 16 <= j->head_v; dim += 16) {
-        value_tile(f16, n_rows, 1, j, v, p, lo, hi, dim, o);
+        value_tile(as, n_rows, 1, j, c, p, lo, hi, dim, o);
     }
     for (int r = 0; dim < j->head_v && r < n_rows; r++) {
-        value_tail(f16, j, v, p + r * CW_CHUNK, lo, hi, dim, o + r * j->head_v);
+        value_tail(as, j, c.v, p + r * CW_CHUNK, lo, hi, dim, o + r * j->head_v);
     }
 }
 
-INLINE void value_some(bool f16, int n, const struct cw_attend_job *j, const void *v,
+INLINE void value_some(enum layout as, int n, const struct cw_attend_job *j, struct cells c,
                        const float *p, int lo, int hi, float *o) {
 #define ROWS(N)                                                                                    \
     case N:                                                                                        \
-        value_rows(f16, N, j, v, p, lo, hi, o);                                                    \
+        value_rows(as, N, j, c, p, lo, hi, o);                                                     \
         break;
     switch (n) {
         ROWS(1)
@@ -339,7 +385,7 @@ INLINE void value_some(bool f16, int n, const struct cw_attend_job *j, const voi
 
 /* Rows of a tile may see different cells: the common ones go together, what a row sees before and
  * after them it takes alone, in order. */
-INLINE void values(bool f16, const struct cw_attend_job *j, const void *v, const float *p) {
+INLINE void values(enum layout as, const struct cw_attend_job *j, struct cells c, const float *p) {
     size_t ld = (size_t)j->head_v;
     for (int r = 0; r < j->n_rows; r += VALUE_ROWS) {
         int n = j->n_rows - r < VALUE_ROWS ? j->n_rows - r : VALUE_ROWS;
@@ -350,13 +396,13 @@ INLINE void values(bool f16, const struct cw_attend_job *j, const void *v, const
         }
         bool common = lo < hi;
         for (int i = r; i < r + n; i++) {
-            value_some(f16, 1, j, v, p + i * CW_CHUNK, j->lo[i], common ? lo : j->hi[i],
+            value_some(as, 1, j, c, p + i * CW_CHUNK, j->lo[i], common ? lo : j->hi[i],
                        j->o + (size_t)i * ld);
         }
         if (common) {
-            value_some(f16, n, j, v, p + r * CW_CHUNK, lo, hi, j->o + (size_t)r * ld);
+            value_some(as, n, j, c, p + r * CW_CHUNK, lo, hi, j->o + (size_t)r * ld);
             for (int i = r; i < r + n; i++) {
-                value_some(f16, 1, j, v, p + i * CW_CHUNK, hi, j->hi[i], j->o + (size_t)i * ld);
+                value_some(as, 1, j, c, p + i * CW_CHUNK, hi, j->hi[i], j->o + (size_t)i * ld);
             }
         }
     }
@@ -364,22 +410,26 @@ INLINE void values(bool f16, const struct cw_attend_job *j, const void *v, const
 
 /* ---- a chunk --------------------------------------------------------------------------------- */
 
-INLINE void attend_cells(bool f16, const struct cw_attend_job *j, struct cells c, int lo, int hi,
-                         float *s) {
-    scores(f16, j, c.k, lo, hi, s);
+INLINE void attend_cells(enum layout as, const struct cw_attend_job *j, struct cells c, int lo,
+                         int hi, float *s) {
+    scores(as, j, c.k, lo, hi, s);
     for (int r = 0; r < j->n_rows; r++) {
         softmax_row(j, r, s + r * CW_CHUNK);
     }
     __builtin_memset(j->o, 0, (size_t)j->n_rows * (size_t)j->head_v * sizeof *j->o);
-    values(f16, j, c.v, s);
+    values(as, j, c, s);
 }
 
 static void attend_f16(const struct cw_attend_job *j, struct cells c, int lo, int hi, float *s) {
-    attend_cells(true, j, c, lo, hi, s);
+    attend_cells(AS_F16, j, c, lo, hi, s);
+}
+
+static void attend_q8(const struct cw_attend_job *j, struct cells c, int lo, int hi, float *s) {
+    attend_cells(AS_Q8, j, c, lo, hi, s);
 }
 
 static void attend_f32(const struct cw_attend_job *j, struct cells c, int lo, int hi, float *s) {
-    attend_cells(false, j, c, lo, hi, s);
+    attend_cells(AS_F32, j, c, lo, hi, s);
 }
 
 /* Rows from which turning a chunk into f32 once is cheaper than for every tile. */
@@ -392,10 +442,13 @@ static void attend(const struct cw_attend_job *j) {
         hi = j->hi[i] > hi ? j->hi[i] : hi;
     }
     float *s = j->scratch, *k = s + j->n_rows * CW_CHUNK, *v = k + CW_CHUNK * j->head_k;
-    if (j->kind == KV_F16 && j->n_rows < WIDEN_ROWS) {
-        attend_f16(j, (struct cells){true, j->k, j->v}, lo, hi, s);
-    } else {
+    if (j->n_rows >= WIDEN_ROWS) {
         attend_f32(j, widen(j, lo, hi, k, v), lo, hi, s);
+    } else if (j->kind == KV_F16) {
+        attend_f16(j, (struct cells){j->k, j->v, NULL}, lo, hi, s);
+    } else {
+        widen_scales(j, lo, hi, v);
+        attend_q8(j, (struct cells){j->k, j->v, v}, lo, hi, s);
     }
 }
 

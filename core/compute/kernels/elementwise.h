@@ -215,7 +215,14 @@ INLINE void put_codes(__m128i codes, int t, int8_t *q) {
     _mm_storeu_si32(q + 12 * t, _mm_srli_si128(codes, 12));
 }
 
-/* n (32 or 256) values: codes to q, sums of sixteen to sums[n / 16]; returns the scale. */
+/* The sums of codes 0..7 and 8..15. */
+INLINE __m128i sums_of_eight(__m128i codes) {
+    __m128i pairs = _mm_maddubs_epi16(_mm_set1_epi8(1), codes);
+    __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi16(1));
+    return _mm_hadd_epi32(fours, fours);
+}
+
+/* n (32 or 256) values: codes to q, sums of eight to sums[n / 8]; returns the scale. */
 INLINE float quantise_block(const float *x, int n, int t, int8_t *q, int *sums) {
     v16i magnitude = v16i_set1(0x7fffffff), top = v16i_set1(0);
     for (int i = 0; i < n; i += 16) {
@@ -230,26 +237,31 @@ INLINE float quantise_block(const float *x, int n, int t, int8_t *q, int *sums) 
         if (plain) {
             c = v16_round(v16_mul(v16_load(x + i), inverse));
         }
-        put_codes(v16i_bytes(c), t, q + i * t);
-        sums[i / 16] = v16i_total(c);
+        __m128i codes = v16i_bytes(c);
+        put_codes(codes, t, q + i * t);
+        _mm_storel_epi64((__m128i *)(sums + i / 8), sums_of_eight(codes));
     }
     return max < 0x1p-100f ? 0.0f : max / 127.0f;
 }
 
 static void quantise_32(const float *x, int width, int t, int8_t *q, float *d, float *sum32) {
     for (int b = 0; b < width / 32; b++) {
-        int sums[2];
+        int sums[4];
         d[b * t] = quantise_block(x + 32 * b, 32, t, q + 32 * b * t, sums);
-        sum32[b * t] = (float)(sums[0] + sums[1]);
+        sum32[b * t] = (float)(sums[0] + sums[1] + sums[2] + sums[3]);
     }
 }
 
-static void quantise_256(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16) {
+static void quantise_256(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16,
+                         int32_t *centre) {
     for (int b = 0; b < width / 256; b++) {
-        int sums[16];
+        int sums[32];
         d[b * t] = quantise_block(x + 256 * b, 256, t, q + 256 * b * t, sums);
         for (int s = 0; s < 16; s++) {
-            s16[(b * 8 + s / 2) * t * 2 + s % 2] = (int16_t)sums[s];
+            s16[(b * 8 + s / 2) * t * 2 + s % 2] = (int16_t)(sums[2 * s] + sums[2 * s + 1]);
+        }
+        for (int s = 0; s < 32; s++) {
+            centre[(b * 32 + s) * t] = -32 * sums[s];
         }
     }
 }

@@ -7,8 +7,9 @@
  *
  * Layout of quantised activations. Tokens are in tiles of CW_TILE; the last tile has the n %
  * CW_TILE that remain. Within a tile of t tokens the code dword (4 codes) of k-group g and token c
- * is dword g * t + c, a block's scale and sum are element b * t + c: a kernel walks them with fixed
- * offsets. Tile number i begins at token i * CW_TILE's share of the buffer.
+ * is dword g * t + c, a block's scale and sum are element b * t + c (of several sums of a block
+ * each is t elements after the one before): a kernel walks them with fixed offsets. Tile number i
+ * begins at token i * CW_TILE's share of the buffer.
  */
 #ifndef CW_KERNELS_IMPL_H
 #define CW_KERNELS_IMPL_H
@@ -33,11 +34,12 @@ struct cw_product_job {
     int n;
     const float *x; /* [n, ldx] f32, for float weights */
     size_t ldx;
-    const int8_t *q;    /* codes, from a tile border on */
-    const float *d;     /* scales */
-    const float *sum32; /* sums of 32 codes (blocks of 32) */
-    const int16_t *s16; /* sums of 16 codes, in pairs (blocks of 256) */
-    float *y;           /* [n, ldy] */
+    const int8_t *q;       /* codes, from a tile border on */
+    const float *d;        /* scales */
+    const float *sum32;    /* sums of 32 codes (blocks of 32) */
+    const int16_t *s16;    /* sums of 16 codes, in pairs (blocks of 256) */
+    const int32_t *centre; /* -32 times the sums of 8 codes (blocks of 256) */
+    float *y;              /* [n, ldy] */
     size_t ldy;
 };
 typedef void cw_product_fn(const struct cw_product_job *j);
@@ -75,7 +77,8 @@ struct cw_kernels {
 
     /* Quantise one token. q: its first code dword; t: tokens of its tile (the stride). */
     void (*quantise_32)(const float *x, int width, int t, int8_t *q, float *d, float *sum32);
-    void (*quantise_256)(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16);
+    void (*quantise_256)(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16,
+                         int32_t *centre);
 
     cw_product_fn *product[CW_N_TYPE_IDS];
     /* n weights of F32, F16 or BF16 as f32, exactly: y [n]. */

@@ -159,7 +159,8 @@ static void quantise_32(const float *x, int width, int t, int8_t *q, float *d, f
     }
 }
 
-static void quantise_256(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16) {
+static void quantise_256(const float *x, int width, int t, int8_t *q, float *d, int16_t *s16,
+                         int32_t *centre) {
     for (int b = 0; b < width / 256; b++) {
         int8_t codes[256];
         d[b * t] = quantise_block(x + 256 * b, 256, codes);
@@ -170,6 +171,13 @@ static void quantise_256(const float *x, int width, int t, int8_t *q, float *d, 
                 sum += codes[16 * s + i];
             }
             s16[((b * 8 + s / 2) * t) * 2 + s % 2] = (int16_t)sum;
+        }
+        for (int s = 0; s < 32; s++) {
+            int sum = 0;
+            for (int i = 0; i < 8; i++) {
+                sum += codes[8 * s + i];
+            }
+            centre[(b * 32 + s) * t] = -32 * sum;
         }
     }
 }

@@ -230,6 +230,9 @@ INLINE vi vi_and(vi a, vi b) {
 INLINE vi vi_or(vi a, vi b) {
     return _mm256_or_si256(a, b);
 }
+INLINE vi vi_or_and(vi a, vi b, vi mask) {
+    return _mm256_or_si256(a, _mm256_and_si256(b, mask));
+}
 INLINE vi vi_xor(vi a, vi b) {
     return _mm256_xor_si256(a, b);
 }
@@ -248,8 +251,22 @@ INLINE vi vi_mul(vi a, vi b) {
 INLINE vi vi_look_up(vi table, vi index) {
     return _mm256_shuffle_epi8(table, index);
 }
-INLINE vi vi_table(const int8_t *values) {
+INLINE vi vi_table(const uint8_t *values) {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)values));
+}
+INLINE __m128i low_halves(vi x) {
+    vi words = _mm256_packus_epi32(_mm256_and_si256(x, _mm256_set1_epi32(0xffff)), vi_zero());
+    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(words, 0xd8));
+}
+INLINE vi vi_load_halves(const void *p) {
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
+}
+INLINE vi vi_load_bytes(const void *p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
+}
+INLINE void vi_store_bytes(void *p, vi x) {
+    __m128i halves = low_halves(_mm256_and_si256(x, _mm256_set1_epi32(255)));
+    _mm_storel_epi64(p, _mm_packus_epi16(halves, halves));
 }
 INLINE vi vi_gather(const uint8_t *base, vi offsets) {
     return _mm256_i32gather_epi32((const int *)(const void *)base, offsets, 1);
@@ -292,10 +309,6 @@ INLINE vf vf_of_int(vi x) {
 }
 INLINE vf vf_of_bits(vi x) {
     return _mm256_castsi256_ps(x);
-}
-INLINE __m128i low_halves(vi x) {
-    vi words = _mm256_packus_epi32(_mm256_and_si256(x, _mm256_set1_epi32(0xffff)), vi_zero());
-    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(words, 0xd8));
 }
 INLINE vf vf_of_f16(vi x) {
     return _mm256_cvtph_ps(low_halves(x));

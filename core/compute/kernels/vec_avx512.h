@@ -202,6 +202,9 @@ INLINE vi vi_and(vi a, vi b) {
 INLINE vi vi_or(vi a, vi b) {
     return _mm512_or_si512(a, b);
 }
+INLINE vi vi_or_and(vi a, vi b, vi mask) { /* a | (b & mask) */
+    return _mm512_ternarylogic_epi32(a, b, mask, 0xf8);
+}
 INLINE vi vi_xor(vi a, vi b) {
     return _mm512_xor_si512(a, b);
 }
@@ -220,8 +223,17 @@ INLINE vi vi_mul(vi a, vi b) {
 INLINE vi vi_look_up(vi table, vi index) { /* 16 bytes, repeated */
     return _mm512_shuffle_epi8(table, index);
 }
-INLINE vi vi_table(const int8_t *values) {
+INLINE vi vi_table(const uint8_t *values) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)values));
+}
+INLINE vi vi_load_halves(const void *p) { /* R halves, unsigned, one a lane; or bytes */
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+}
+INLINE vi vi_load_bytes(const void *p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(p));
+}
+INLINE void vi_store_bytes(void *p, vi x) { /* the low byte of each lane */
+    _mm_storeu_si128(p, _mm512_cvtepi32_epi8(x));
 }
 INLINE vi vi_gather(const uint8_t *base, vi offsets) {
     return _mm512_i32gather_epi32(offsets, base, 1);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Commands that change and tell settings.
+ */
+#include "app/cmd.h"
+#include "app/presets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WORD = 64 };
+
+const struct app_option *cmd_find_option(struct cw_str word) {
+    char name[MAX_WORD];
+    snprintf(name, sizeof name, "%.*s", (int)word.len, word.data);
+    const struct app_option *o = app_option_find(name);
+    if (o == NULL && word.len + 2 < sizeof name) {
+        snprintf(name, sizeof name, "--%.*s", (int)word.len, word.data);
+        o = app_option_find(name); /* "temperature": the long spelling of a flag */
+    }
+    return o;
+}
+
+/* ---- settings ------------------------------------------------------------------------------- */
+
+void cmd_show_setting(struct app *a, const struct app_option *o) {
+    char *value = app_settings_get(a->settings, o);
+    app_hint(a, false, "%s %s (%s)", o->name, value[0] != '\0' ? value : "(none)",
+             app_origin_name(app_settings_origin(a->settings, o)));
+    free(value);
+}
+
+void cmd_page_settings(struct app *a) {
+    struct ui_overlay *page = ui_overlay_create("Settings");
+    const char *group = "";
+    for (size_t i = 0; i < app_n_options; i++) {
+        const struct app_option *o = &app_options[i];
+        if (strcmp(group, o->group) != 0) {
+            group = o->group;
+            ui_overlay_line(page, "", "");
+            ui_overlay_heading(page, group);
+        }
+        struct cw_buf line = {0};
+        char *value = app_settings_get(a->settings, o);
+        cw_buf_printf(&line, "%s  (%s%s)", value[0] != '\0' ? value : "-",
+                      app_origin_name(app_settings_origin(a->settings, o)),
+                      o->where & APP_ON_SET ? "" : "; fixed once the model is loaded");
+        ui_overlay_line(page, o->name, line.data);
+        free(value);
+        cw_buf_free(&line);
+    }
+    app_show_page(a, page);
+}
+
+void cmd_set_option(struct app *a, const struct app_option *o, const char *value) {
+    struct cw_err err = {0};
+    if (!(o->where & APP_ON_SET)) {
+        app_hint(a, true, "%s is decided before the model is loaded: start again with --%s",
+                 o->name, o->name);
+        return;
+    }
+    if (app_settings_set(a->settings, o, value, APP_LIVE, &err) != CW_OK) {
+        app_hint(a, true, "%s", err.text);
+        return;
+    }
+    app_publish(a);
+    app_apply_settings(a);
+    cmd_show_setting(a, o);
+}
+
+void cmd_run_set(struct app *a, const char *args) {
+    struct cw_str name = cmd_take_word(&args);
+    if (name.len == 0) {
+        cmd_page_settings(a);
+        return;
+    }
+    if (cw_str_eq(name, "parameter") && *args != '\0') {
+        name = cmd_take_word(&args); /* as Ollama has it */
+    }
+    const char *equals = memchr(name.data, '=', name.len);
+    if (equals != NULL) {
+        args = equals + 1;
+        name.len = (size_t)(equals - name.data);
+    }
+    if ((cw_str_eq(name, "think") || cw_str_eq(name, "nothink")) && *args == '\0') {
+        cmd_set_option(a, app_option_find("think"), name.data[0] == 't' ? "on" : "off");
+        return; /* as Ollama has it, too */
+    }
+    const struct app_option *o = cmd_find_option(name);
+    if (o == NULL) {
+        app_hint(a, true, "there is no setting %.*s: /set lists them", (int)name.len, name.data);
+    } else if (*args == '\0' && equals == NULL) {
+        cmd_show_setting(a, o);
+    } else {
+        size_t n = strlen(args);
+        while (n > 0 && strchr(" \t\n", args[n - 1]) != NULL) {
+            n--;
+        }
+        char *value = cw_strndup(args, n);
+        cmd_set_option(a, o, value);
+        free(value);
+    }
+}
+
+void cmd_complete_set(const struct app *a, const char *line, size_t begin,
+                      struct ui_candidates *out) {
+    const char *rest = line;
+    cmd_take_word(&rest); /* the command */
+    struct cw_str name = cmd_take_word(&rest);
+    if (begin <= (size_t)(name.data - line)) {
+        for (size_t i = 0; i < app_n_options; i++) {
+            if (app_options[i].where & APP_ON_SET) {
+                ui_candidates_add(out, app_options[i].name);
+            }
+        }
+        ui_candidates_add(out, "nothink");
+        return;
+    }
+    const struct app_option *o = cmd_find_option(name);
+    if (o == NULL) {
+        return;
+    }
+    char *now = app_settings_get(a->settings, o);
+    if (o->kind == APP_BOOL) {
+        ui_candidates_add(out, "on");
+        ui_candidates_add(out, "off");
+    } else if (o->choices != NULL) {
+        for (const char *c = o->choices; *c != '\0';) {
+            char word[MAX_WORD];
+            size_t n = strcspn(c, " ");
+            snprintf(word, sizeof word, "%.*s", (int)n, c);
+            ui_candidates_add(out, word);
+            c += n + (c[n] == ' ');
+        }
+    } else if (now[0] != '\0') {
+        ui_candidates_add(out, now); /* to be changed rather than typed anew */
+    }
+    free(now);
+}
+
+void cmd_run_system(struct app *a, const char *args) {
+    const struct app_option *o = app_option_find("system");
+    if (*args == '\0') {
+        const char *now = a->settings->system;
+        app_hint(a, false, "system prompt: %s", now && now[0] ? now : "(none)");
+        return;
+    }
+    char *name = cmd_trimmed(args);
+    bool persona = cmd_use_persona(a, name);
+    free(name);
+    if (!persona) {
+        cmd_set_option(a, o, args);
+    }
+}
+
+void cmd_run_preset(struct app *a, const char *args) {
+    struct cw_str name = cmd_take_word(&args);
+    char word[MAX_WORD];
+    snprintf(word, sizeof word, "%.*s", (int)name.len, name.data);
+    if (!app_preset(a, word)) {
+        struct cw_buf names = {0};
+        for (size_t i = 0; i < app_n_presets; i++) {
+            cw_buf_printf(&names, "%s%s", i > 0 ? ", " : "", app_presets[i].name);
+        }
+        app_hint(a, true, "the presets are: %s", names.data);
+        cw_buf_free(&names);
+    }
+}
+
+void cmd_complete_preset(const struct app *a, const char *line, size_t begin,
+                         struct ui_candidates *out) {
+    for (size_t i = 0; i < app_n_presets; i++) {
+        ui_candidates_add(out, app_presets[i].name);
+    }
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See personas.h.
+ */
+#include "app/personas.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/config.h"
+
+enum { MAX_NAME = 100, MAX_PROMPT = 1024 * 1024 };
+
+static const struct {
+    const char *folder, *suffix;
+} kinds[] = {[APP_PERSONA] = {"personas", ".ini"}, [APP_PROMPT] = {"prompts", ".txt"}};
+
+static bool is_name(const char *name, size_t n) {
+    if (n == 0 || n > MAX_NAME || name[0] == '.') {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)name[i]) && strchr("-_.", name[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static char *folder_of(const struct app_paths *paths, enum app_named kind) {
+    return app_path_join(paths->config, kinds[kind].folder);
+}
+
+char *app_named_path(const struct app_paths *paths, enum app_named kind, const char *name) {
+    if (!is_name(name, strlen(name)) || paths->config[0] == '\0') {
+        return NULL;
+    }
+    char *folder = folder_of(paths, kind);
+    struct cw_buf path = {0};
+    cw_buf_printf(&path, "%s/%s%s", folder, name, kinds[kind].suffix);
+    free(folder);
+    return cw_buf_take(&path);
+}
+
+void app_named_list(const struct app_paths *paths, enum app_named kind,
+                    void (*each)(void *arg, const char *name), void *arg) {
+    char *folder = folder_of(paths, kind);
+    struct dirent **entries = NULL;
+    int n = folder[0] != '\0' ? scandir(folder, &entries, NULL, alphasort) : 0;
+    size_t suffix = strlen(kinds[kind].suffix);
+    for (int i = 0; i < n; i++) {
+        size_t len = strlen(entries[i]->d_name);
+        if (len > suffix && is_name(entries[i]->d_name, len - suffix) &&
+            strcmp(entries[i]->d_name + len - suffix, kinds[kind].suffix) == 0) {
+            entries[i]->d_name[len - suffix] = '\0';
+            each(arg, entries[i]->d_name);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    free(folder);
+}
+
+/* ---- personas ------------------------------------------------------------------------------- */
+
+int app_persona_apply(struct app_settings *s, const struct app_paths *paths, const char *name,
+                      enum app_origin origin, size_t *n_fixed, struct cw_err *err) {
+    char *path = app_named_path(paths, APP_PERSONA, name);
+    if (path == NULL) {
+        return cw_fail(err, CW_ENOENT, "there is no persona of that name");
+    }
+    /* read into settings of its own: what the file says is then what has the file's origin */
+    struct app_settings read;
+    size_t fixed = 0;
+    app_settings_init(&read);
+    int rc = app_config_load(&read, path, NULL, err);
+    for (size_t i = 0; i < app_n_options && rc == CW_OK; i++) {
+        const struct app_option *o = &app_options[i];
+        if (app_settings_origin(&read, o) != APP_CONFIG || strcmp(o->name, "persona") == 0) {
+            continue;
+        }
+        if (origin == APP_LIVE && !(o->where & APP_ON_SET)) {
+            fixed++;
+            continue;
+        }
+        if (origin == APP_FLAG && app_settings_origin(s, o) == APP_FLAG) {
+            continue; /* said on the command line itself */
+        }
+        char *value = app_settings_get(&read, o);
+        rc = app_settings_set(s, o, value, origin, err);
+        free(value);
+    }
+    app_settings_free(&read);
+    free(path);
+    if (n_fixed != NULL) {
+        *n_fixed = fixed;
+    }
+    return rc;
+}
+
+/* ---- prompts -------------------------------------------------------------------------------- */
+
+/* The value of `key` in "a=1 b='two words'"; false: there is none. */
+static bool find_value(const char *values, const char *key, size_t n_key, struct cw_buf *out) {
+    const char *p = values;
+    while (*p != '\0') {
+        p += strspn(p, " \t\n");
+        size_t n = strcspn(p, "= \t\n");
+        if (p[n] != '=') { /* a word that says nothing */
+            p += n;
+            continue;
+        }
+        bool ours = n == n_key && memcmp(p, key, n) == 0;
+        p += n + 1;
+        char quote = *p == '\'' || *p == '"' ? *p++ : '\0';
+        for (; *p != '\0' && (quote != '\0' ? *p != quote : strchr(" \t\n", *p) == NULL); p++) {
+            if (ours) {
+                cw_buf_putc(out, *p);
+            }
+        }
+        p += quote != '\0' && *p == quote;
+        if (ours) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static char *read_prompt(const char *path, struct cw_err *err) {
+    FILE *f = fopen(path, "re");
+    struct cw_buf text = {0};
+    char bytes[4096];
+    size_t n;
+    if (f == NULL) {
+        cw_fail(err, errno == ENOENT ? CW_ENOENT : CW_EIO, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    while (text.len <= MAX_PROMPT && (n = fread(bytes, 1, sizeof bytes, f)) > 0) {
+        cw_buf_add(&text, bytes, n);
+    }
+    bool bad = ferror(f) != 0;
+    fclose(f);
+    if (bad || text.len > MAX_PROMPT || (text.len > 0 && memchr(text.data, '\0', text.len))) {
+        cw_fail(err, CW_EFORMAT, "%s: %s", path,
+                bad                     ? "cannot be read"
+                : text.len > MAX_PROMPT ? "longer than 1 MiB"
+                                        : "it is no text");
+        cw_buf_free(&text);
+        return NULL;
+    }
+    text.len -= text.len > 0 && text.data[text.len - 1] == '\n';
+    cw_buf_putc(&text, '\0');
+    return cw_buf_take(&text);
+}
+
+int app_prompt_fill(const struct app_paths *paths, const char *name, const char *values, char **out,
+                    size_t *missing, struct cw_err *err) {
+    char *path = app_named_path(paths, APP_PROMPT, name);
+    *out = NULL;
+    if (path == NULL) {
+        return cw_fail(err, CW_ENOENT, "there is no prompt of that name");
+    }
+    char *text = read_prompt(path, err);
+    free(path);
+    if (text == NULL) {
+        return err != NULL ? err->code : CW_EIO;
+    }
+    struct cw_buf filled = {0};
+    size_t unfilled = 0;
+    for (const char *p = text; *p != '\0';) {
+        size_t n = 0;
+        while (*p == '{' && (isalnum((unsigned char)p[1 + n]) || p[1 + n] == '_')) {
+            n++;
+        }
+        if (n == 0 || p[1 + n] != '}') {
+            cw_buf_putc(&filled, *p++);
+            continue;
+        }
+        if (!find_value(values, p + 1, n, &filled)) {
+            cw_buf_add(&filled, p, n + 2);
+            unfilled++;
+        }
+        p += n + 2;
+    }
+    free(text);
+    cw_buf_putc(&filled, '\0');
+    *out = cw_buf_take(&filled);
+    if (missing != NULL) {
+        *missing = unfilled;
+    }
+    return CW_OK;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The chat in plain lines, for screen readers and for terminals that cannot place a cursor: the
+ * same conversation and the same commands without a screen. Lines come from the terminal's own line
+ * editing; what is said goes out as it comes, and nothing that is written can move a cursor or
+ * change a colour. Main thread.
+ */
+#ifndef APP_PLAIN_H
+#define APP_PLAIN_H
+
+#include "chinwag/mem.h"
+
+struct app;
+struct app_plain;
+
+struct app_plain *app_plain_create(void);
+void app_plain_destroy(struct app_plain *p); /* NULL is fine */
+
+/* The event loop, in place of that of the screen. */
+void app_plain_loop(struct app *a);
+/* The program speaks: a line behind what was said before. */
+void app_plain_say(struct app *a, bool error, const char *text);
+/* Lines that on the screen are a page of their own. */
+void app_plain_page(struct app *a, const struct cw_buf *text);
+
+#endif
