@@ -331,10 +331,12 @@ static int run_import(struct cli *c) {
     for (size_t i = 0; i < in.n && rc == CW_OK; i++) {
         char name[CW_STORE_NAME];
         cw_store_name(in.v[i].conversation.id, name);
-        cw_buf_printf(cli_out(), "%s  %zu messages\n", name, in.v[i].n_messages);
+        cw_buf_printf(cli_out(), "%s  %zu message%s\n", name, in.v[i].n_messages,
+                      in.v[i].n_messages == 1 ? "" : "s");
     }
     if (in.n_left_out > 0) {
-        cli_note("%zu parts that are no text were left out", in.n_left_out);
+        cli_note("%zu part%s no text: left out", in.n_left_out,
+                 in.n_left_out == 1 ? " is" : "s are");
     }
     app_import_free(&in);
     if (rc != CW_OK) {

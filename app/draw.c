@@ -223,7 +223,7 @@ static void draw_status(struct app *a, int row) {
     st->mode = ui_input_mode();
     st->memory_bytes = memory_bytes(a);
     const struct chat_message *last = chat_last(&a->chat);
-    st->seed_known = last != NULL && last->role == CHAT_REPLY;
+    st->seed_known = last != NULL && last->role == CHAT_REPLY && last->n_runs > 0;
     st->seed = st->seed_known ? last->seed : 0;
     struct ui_status now = *st, *shown = &a->status_shown;
     bool works = st->state == UI_STATE_ANSWERING || st->state == UI_STATE_READING;

@@ -328,7 +328,9 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
     } else if (c->root != NULL && c->root->n_children > 0) {
         chat_go_deep(c, c->root->children[c->root->n_children - 1]);
     }
+    const struct chat_message *unanswered = NULL;
     if (c->n > 0 && chat_last(c)->role == CHAT_USER) { /* nobody came to answer it */
+        unanswered = chat_last(c);
         chat_cut(c, c->n - 1);
     }
     if (c->n > 0 && chat_last(c)->window != NULL) {
@@ -357,10 +359,15 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
                                    "here becomes a branch of it, nothing is overwritten.";
         app_tell(a, false, text, sizeof text - 1);
     }
+    if (unanswered != NULL && unanswered->text.len > 0 && ui_input_empty()) {
+        static const char text[] = "The last message has no reply yet: Enter sends it.";
+        ui_input_set(unanswered->text.data);
+        app_tell(a, false, text, sizeof text - 1);
+    }
     if (left_out > 0) {
         char text[120];
-        snprintf(text, sizeof text, "%zu messages of other roles, or out of turn, are not shown.",
-                 left_out);
+        snprintf(text, sizeof text, "%zu message%s of another role, or out of turn: not shown.",
+                 left_out, left_out == 1 ? " is" : "s are");
         app_tell(a, false, text, strlen(text));
     }
 }

@@ -197,8 +197,17 @@ static size_t n_common(const struct app *a) {
     return i;
 }
 
+/* What the context held at the end of the path; a reply under way tells it itself. */
+static void show_context(struct app *a) {
+    const struct chat_message *last = chat_last(&a->chat);
+    if (a->phase != APP_RUNNING) {
+        a->status.ctx_used = last != NULL ? last->figures.n_ctx_used : 0;
+    }
+}
+
 void app_show_path(struct app *a) {
     size_t common = n_common(a);
+    show_context(a);
     remove_from(a, common);
     for (size_t i = common; i < a->chat.n; i++) {
         show_message(a, i);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/model/internal.h"
+
 static void notice(struct cw_loaded *m, const char *line) {
     cw_buf_add(&m->notices, line, strlen(line) + 1);
 }
@@ -83,6 +85,12 @@ static int open_step(struct cw_loaded *m, const struct cw_generator_options *opt
     }
 }
 
+/* The model's threads help the sampler: they are idle while a token is drawn. */
+static void run_on_pool(void *compute, void (*fn)(void *arg, int chunk, int thread), void *arg,
+                        int n_chunks) {
+    cw_compute_run(compute, fn, arg, n_chunks);
+}
+
 int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
                    cw_load_progress *progress, void *arg, struct cw_err *err) {
     memset(m, 0, sizeof *m);
@@ -103,6 +111,9 @@ int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
     int32_t n_tokens = cw_tokenizer_n_tokens(m->tokenizer);
     m->n_usable = n_tokens < n_rows ? n_tokens : n_rows;
     m->sampler = cw_sampler_create(n_rows);
+    if (m->model->compute != NULL) {
+        cw_sampler_set_runner(m->sampler, run_on_pool, m->model->compute);
+    }
     const char *line;
     for (size_t i = 0; (line = cw_model_notice(m->model, i)) != NULL; i++) {
         notice(m, line);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The passes over the whole vocabulary, which are what a draw costs. Each is plain C, compiled
- * twice: for any x86-64 and for AVX2. No fma, no libm, sums over fixed lanes: both give the same
- * bits, so the choice is one of speed alone.
+ * The passes over the whole vocabulary, which are what a draw costs. Each takes one run of
+ * CW_SAMPLE_RUN ids, a chunk for whoever runs it; what runs gave is put together in order. Each is
+ * plain C, compiled three times: for any x86-64, for AVX2 and for AVX-512. No fma, no libm, sums
+ * over fixed lanes: all give the same bits, so the choice is one of speed alone.
  */
 #include <math.h>
 #include <string.h>
@@ -52,51 +53,75 @@ BODY struct cw_scan scan(const float *l, int32_t n, float *block_best) {
 
 /* ---- weigh --------------------------------------------------------------------------------- */
 
-/* The weights of 64 logits, on the grid; returns their sum, which is exact. */
-BODY double weigh_block(const struct cw_sampler *s, const float *l, float *weight) {
-    enum { LANES = 4 };
-    double lane[LANES] = {0};
-    float e[CW_SAMPLE_BLOCK];
-    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
-        e[i] = cw_exp_weight((l[i] - s->best) / s->temp);
-    }
-    for (int i = 0; i < CW_SAMPLE_BLOCK; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            double w = ((double)e[i + j] + s->magic) - s->magic;
-            lane[j] += w;
-            weight[i + j] = (float)w;
-        }
-    }
-    return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+/* w >= 0 rounded to the grid, ties to even. Floats from s->coarse on lie on it; below, adding that
+ * much makes the last bit worth one step. */
+BODY float on_grid(float w, float coarse) {
+    union {
+        float f;
+        int32_t i;
+    } a = {.f = w}, c = {.f = coarse}, rounded = {.f = (w + coarse) - coarse};
+    int32_t below = (a.i - c.i) >> 31;
+    a.i = (rounded.i & below) | (a.i & ~below);
+    return a.f;
 }
 
-BODY double weigh(struct cw_sampler *s) {
-    float tail[CW_SAMPLE_BLOCK], tail_weight[CW_SAMPLE_BLOCK];
-    double total = 0;
-    for (int32_t run = 0; run < s->n; run += CW_SAMPLE_RUN) {
-        int32_t end = s->n - run < CW_SAMPLE_RUN ? s->n : run + CW_SAMPLE_RUN;
-        double sum = 0;
-        for (int32_t i = run; i < end; i += CW_SAMPLE_BLOCK) {
-            if ((s->block_best[i / CW_SAMPLE_BLOCK] - s->best) / s->temp < s->nothing) {
-                int32_t n = end - i < CW_SAMPLE_BLOCK ? end - i : CW_SAMPLE_BLOCK;
-                memset(s->weight + i, 0, (size_t)n * sizeof *s->weight);
-            } else if (end - i >= CW_SAMPLE_BLOCK) {
-                sum += weigh_block(s, s->logits + i, s->weight + i);
-            } else {
-                pad_block(s->logits + i, end - i, tail);
-                sum += weigh_block(s, tail, tail_weight);
-                memcpy(s->weight + i, tail_weight, (size_t)(end - i) * sizeof *s->weight);
-            }
-        }
-        total += sum;
+enum { LANES = 8 }; /* partial sums in f64 */
+
+/* The weights of 64 logits, on the grid. */
+BODY void weigh_block(const struct cw_sampler *s, const float *l, float *weight) {
+    const float best = s->best, temp = s->temp, coarse = s->coarse;
+    float w[CW_SAMPLE_BLOCK];
+    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
+        w[i] = on_grid(cw_exp_weight((l[i] - best) / temp), coarse);
     }
-    return total;
+    memcpy(weight, w, sizeof w);
+}
+
+/* Lane 0 becomes the sum of all. */
+BODY double fold(double *lane) {
+    for (int step = LANES / 2; step > 0; step /= 2) {
+        for (int j = 0; j < step; j++) {
+            lane[j] += lane[j + step];
+        }
+    }
+    return lane[0];
+}
+
+/* The sum of n weights. It is exact, so the order is one of speed. */
+BODY double sum_of(const float *w, int32_t n) {
+    double lane[LANES] = {0};
+    int32_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (int j = 0; j < LANES; j++) {
+            lane[j] += (double)w[i + j];
+        }
+    }
+    for (; i < n; i++) {
+        lane[0] += (double)w[i];
+    }
+    return fold(lane);
+}
+
+BODY double weigh(struct cw_sampler *s, int32_t first, int32_t end) {
+    float tail[CW_SAMPLE_BLOCK], tail_weight[CW_SAMPLE_BLOCK];
+    for (int32_t i = first; i < end; i += CW_SAMPLE_BLOCK) {
+        if ((s->block_best[i / CW_SAMPLE_BLOCK] - s->best) / s->temp < s->nothing) {
+            int32_t n = end - i < CW_SAMPLE_BLOCK ? end - i : CW_SAMPLE_BLOCK;
+            memset(s->weight + i, 0, (size_t)n * sizeof *s->weight);
+        } else if (end - i >= CW_SAMPLE_BLOCK) {
+            weigh_block(s, s->logits + i, s->weight + i);
+        } else {
+            pad_block(s->logits + i, end - i, tail);
+            weigh_block(s, tail, tail_weight);
+            memcpy(s->weight + i, tail_weight, (size_t)(end - i) * sizeof *s->weight);
+        }
+    }
+    return sum_of(s->weight + first, end - first);
 }
 
 /* ---- surprise ------------------------------------------------------------------------------ */
 
 BODY void surprise_block(const float *l, float best, double *e_lane, double *xe_lane) {
-    enum { LANES = 8 };
     float x[CW_SAMPLE_BLOCK], e[CW_SAMPLE_BLOCK];
     for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
         x[i] = cw_sample_clamp(l[i] - best);
@@ -111,70 +136,133 @@ BODY void surprise_block(const float *l, float best, double *e_lane, double *xe_
 }
 
 BODY struct cw_surprise surprise(const float *l, int32_t n, float best) {
-    enum { LANES = 8 };
-    struct cw_surprise r = {0, 0};
     float tail[CW_SAMPLE_BLOCK];
-    for (int32_t run = 0; run < n; run += CW_SAMPLE_RUN) {
-        int32_t end = n - run < CW_SAMPLE_RUN ? n : run + CW_SAMPLE_RUN;
-        double e[LANES] = {0}, xe[LANES] = {0};
-        for (int32_t i = run; i < end; i += CW_SAMPLE_BLOCK) {
-            const float *block = l + i;
-            if (end - i < CW_SAMPLE_BLOCK) {
-                pad_block(block, end - i, tail);
-                block = tail;
-            }
-            surprise_block(block, best, e, xe);
+    double e[LANES] = {0}, xe[LANES] = {0};
+    for (int32_t i = 0; i < n; i += CW_SAMPLE_BLOCK) {
+        const float *block = l + i;
+        if (n - i < CW_SAMPLE_BLOCK) {
+            pad_block(block, n - i, tail);
+            block = tail;
         }
-        for (int step = LANES / 2; step > 0; step /= 2) {
-            for (int j = 0; j < step; j++) {
-                e[j] += e[j + step];
-                xe[j] += xe[j + step];
-            }
-        }
-        r.e += e[0];
-        r.xe += xe[0];
+        surprise_block(block, best, e, xe);
     }
-    return r;
+    return (struct cw_surprise){fold(e), fold(xe)};
 }
 
-/* ---- the two versions ---------------------------------------------------------------------- */
+/* ---- the versions -------------------------------------------------------------------------- */
 
-static struct cw_scan scan_any(const float *l, int32_t n, float *block_best) {
-    return scan(l, n, block_best);
-}
+/* The three passes for one instruction set: NAME is the suffix, TARGET what the compiler may use.
+ */
+#define VERSION(NAME, TARGET)                                                                      \
+    TARGET static struct cw_scan scan_##NAME(const float *l, int32_t n, float *block_best) {       \
+        return scan(l, n, block_best);                                                             \
+    } TARGET static double weigh_##NAME(struct cw_sampler *s, int32_t first, int32_t end) {        \
+        return weigh(s, first, end);                                                               \
+    }                                                                                              \
+    TARGET static struct cw_surprise surprise_##NAME(const float *l, int32_t n, float best) {      \
+        return surprise(l, n, best);                                                               \
+    } const struct cw_passes cw_passes_##NAME = {scan_##NAME, weigh_##NAME, surprise_##NAME};
 
-static double weigh_any(struct cw_sampler *s) {
-    return weigh(s);
-}
-
-static struct cw_surprise surprise_any(const float *l, int32_t n, float best) {
-    return surprise(l, n, best);
-}
-
-const struct cw_passes cw_passes_any = {scan_any, weigh_any, surprise_any};
+VERSION(any, )
 
 #if defined(__x86_64__)
-#define AVX2 __attribute__((target("avx2")))
-
-AVX2 static struct cw_scan scan_avx2(const float *l, int32_t n, float *block_best) {
-    return scan(l, n, block_best);
-}
-
-AVX2 static double weigh_avx2(struct cw_sampler *s) {
-    return weigh(s);
-}
-
-AVX2 static struct cw_surprise surprise_avx2(const float *l, int32_t n, float best) {
-    return surprise(l, n, best);
-}
-
-static const struct cw_passes passes_avx2 = {scan_avx2, weigh_avx2, surprise_avx2};
+VERSION(avx2, __attribute__((target("avx2"))))
+VERSION(avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
 
 const struct cw_passes *cw_passes_best(void) {
-    return __builtin_cpu_supports("avx2") ? &passes_avx2 : &cw_passes_any;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        return &cw_passes_avx512;
+    }
+    return __builtin_cpu_supports("avx2") ? &cw_passes_avx2 : &cw_passes_any;
 }
 #else
 const struct cw_passes *cw_passes_best(void) {
     return &cw_passes_any;
 }
 #endif
+
+/* ---- over the vocabulary ------------------------------------------------------------------- */
+
+/* One pass under way. Chunks write only what is theirs. */
+struct job {
+    struct cw_sampler *s;
+    const float *logits;
+    float best;
+    union cw_partial *part; /* [n_runs] */
+};
+
+static int32_t run_end(const struct cw_sampler *s, int32_t first) {
+    return s->n - first < CW_SAMPLE_RUN ? s->n : first + CW_SAMPLE_RUN;
+}
+
+static void scan_run(void *arg, int chunk, int thread) {
+    struct job *j = arg;
+    int32_t first = chunk * CW_SAMPLE_RUN;
+    (void)thread;
+    j->part[chunk].scan = j->s->passes->scan(j->logits + first, run_end(j->s, first) - first,
+                                             j->s->block_best + first / CW_SAMPLE_BLOCK);
+}
+
+static void weigh_run(void *arg, int chunk, int thread) {
+    struct job *j = arg;
+    int32_t first = chunk * CW_SAMPLE_RUN;
+    (void)thread;
+    j->part[chunk].sum = j->s->passes->weigh(j->s, first, run_end(j->s, first));
+}
+
+static void surprise_run(void *arg, int chunk, int thread) {
+    struct job *j = arg;
+    int32_t first = chunk * CW_SAMPLE_RUN;
+    (void)thread;
+    j->part[chunk].surprise =
+        j->s->passes->surprise(j->logits + first, run_end(j->s, first) - first, j->best);
+}
+
+/* Returns the number of runs. */
+static int run_all(struct job *j, void (*fn)(void *arg, int chunk, int thread)) {
+    struct cw_sampler *s = j->s;
+    int n_runs = (s->n + CW_SAMPLE_RUN - 1) / CW_SAMPLE_RUN;
+    j->part = s->part;
+    if (s->run != NULL) {
+        s->run(s->run_arg, fn, j, n_runs);
+        return n_runs;
+    }
+    for (int i = 0; i < n_runs; i++) {
+        fn(j, i, 0);
+    }
+    return n_runs;
+}
+
+struct cw_scan cw_pass_scan(struct cw_sampler *s, const float *logits) {
+    struct job j = {.s = s, .logits = logits};
+    struct cw_scan r = {cw_sample_key(-INFINITY), 0};
+    int n_runs = run_all(&j, scan_run);
+    for (int i = 0; i < n_runs; i++) {
+        const struct cw_scan *p = &s->part[i].scan;
+        r.most = p->most > r.most ? p->most : r.most;
+        r.least = p->least < r.least ? p->least : r.least;
+    }
+    return r;
+}
+
+double cw_pass_weigh(struct cw_sampler *s) {
+    struct job j = {.s = s};
+    double total = 0;
+    int n_runs = run_all(&j, weigh_run);
+    for (int i = 0; i < n_runs; i++) {
+        total += s->part[i].sum;
+    }
+    return total;
+}
+
+struct cw_surprise cw_pass_surprise(struct cw_sampler *s, const float *logits, float best) {
+    struct job j = {.s = s, .logits = logits, .best = best};
+    struct cw_surprise r = {0, 0};
+    int n_runs = run_all(&j, surprise_run);
+    for (int i = 0; i < n_runs; i++) {
+        r.e += s->part[i].surprise.e;
+        r.xe += s->part[i].surprise.xe;
+    }
+    return r;
+}

@@ -79,18 +79,19 @@ struct cw_sampler *cw_sampler_create(int32_t n_vocab) {
     struct cw_sampler *s = cw_calloc(1, sizeof *s);
     size_t n = n_vocab > 0 ? (size_t)n_vocab : 0;
     s->n_vocab = (int32_t)n;
-    /* The grid's step is 1 / g, a power of two with n * g <= 2^53. Where the last bit of a double
-     * is worth just that, adding rounds to it: from 2^52 / g on. */
+    /* The grid's step is 1 / g, a power of two with n * g <= 2^53. Where the last bit of a float
+     * is worth just that, adding rounds to it: from 2^23 / g on in f32. */
     double g = 0x1p44;
     while (g * (double)n > 0x1p53) {
         g /= 2;
     }
-    s->magic = 1.5 * (0x1p52 / g);
+    s->coarse = (float)(0x1p23 / g);
     s->nothing = (float)(-cw_log(g) - 1.5); /* e^-1.5 is well below the half that rounds up */
     s->passes = cw_passes_best();
     s->adjusted = cw_reallocarray(NULL, n, sizeof *s->adjusted);
     s->weight = cw_reallocarray(NULL, n, sizeof *s->weight);
     s->block_best = cw_reallocarray(NULL, n / CW_SAMPLE_BLOCK + 1, sizeof *s->block_best);
+    s->part = cw_reallocarray(NULL, n / CW_SAMPLE_RUN + 1, sizeof *s->part);
     s->cand = cw_reallocarray(NULL, n, sizeof *s->cand);
     s->key = cw_reallocarray(NULL, n, sizeof *s->key);
     s->work = cw_reallocarray(NULL, n, sizeof *s->work);
@@ -105,6 +106,7 @@ void cw_sampler_destroy(struct cw_sampler *s) {
     free(s->adjusted);
     free(s->weight);
     free(s->block_best);
+    free(s->part);
     free(s->cand);
     free(s->key);
     free(s->work);
@@ -112,6 +114,11 @@ void cw_sampler_destroy(struct cw_sampler *s) {
     free(s->breaker);
     free(s->match);
     free(s);
+}
+
+void cw_sampler_set_runner(struct cw_sampler *s, cw_sampler_run *run, void *arg) {
+    s->run = run;
+    s->run_arg = arg;
 }
 
 static int by_id(const void *a, const void *b) {
@@ -162,7 +169,7 @@ static void consider(struct cw_draw *out, float *best, int32_t id, float l) {
 }
 
 /* The plain softmax of the raw logits at T 1: entropy, alternatives and the drawn token's share. */
-static void describe(const struct cw_sampler *s, const float *logits, struct cw_draw *out) {
+static void describe(struct cw_sampler *s, const float *logits, struct cw_draw *out) {
     float best[CW_N_ALTERNATIVES] = {0};
     for (int32_t i = 0; i < s->n; i++) {
         if (i % CW_SAMPLE_BLOCK == 0 && out->n_alternatives == CW_N_ALTERNATIVES &&
@@ -174,7 +181,7 @@ static void describe(const struct cw_sampler *s, const float *logits, struct cw_
             consider(out, best, i, logits[i]);
         }
     }
-    struct cw_surprise sum = s->passes->surprise(logits, s->n, best[0]);
+    struct cw_surprise sum = cw_pass_surprise(s, logits, best[0]);
     out->entropy = (float)(cw_log(sum.e) - sum.xe / sum.e);
     out->p_raw = (float)(cw_exp((double)logits[out->id] - (double)best[0]) / sum.e);
     for (int k = 0; k < out->n_alternatives; k++) {
@@ -225,7 +232,7 @@ int cw_sampler_draw(struct cw_sampler *s, const struct cw_sampling *set, const f
         out->id = cw_select_draw(s, unit(cw_random(seed, position, CW_STAGE_DRAW)), &out->p);
     }
     if (s->logits != logits) {
-        s->passes->scan(logits, s->n, s->block_best);
+        cw_pass_scan(s, logits);
     }
     out->rank = rank_of(s, logits, out->id);
     if (detail) {

@@ -17,10 +17,26 @@ enum {
     CW_SAMPLE_RUN = 4096, /* ids a partial sum of the normaliser covers */
 };
 
+struct cw_scan {
+    int32_t most, least; /* keys */
+};
+struct cw_surprise {
+    double e, xe; /* sums of e^x and of x e^x, x = logit - best */
+};
+
+/* What a pass found in one run. */
+union cw_partial {
+    struct cw_scan scan;
+    double sum;
+    struct cw_surprise surprise;
+};
+
 struct cw_sampler {
     int32_t n_vocab;
     const struct cw_passes *passes;
-    double magic;  /* adding and subtracting it rounds a weight to the grid */
+    cw_sampler_run *run; /* NULL: in this thread */
+    void *run_arg;
+    float coarse;  /* floats from here on lie on the grid: 2^23 of its steps */
     float nothing; /* e to the power of this, or less, is rounded to 0 */
 
     /* The call's view of the scores. */
@@ -43,7 +59,8 @@ struct cw_sampler {
     int32_t *cand;     /* [n_vocab] ids */
     uint32_t *key;     /* [n_vocab] rank of each candidate as an integer, larger is better */
     int32_t *work;     /* [n_vocab] */
-    int32_t *count;    /* [n_vocab] occurrences in the history; all 0 between calls */
+    union cw_partial *part; /* [n_vocab / CW_SAMPLE_RUN, rounded up] */
+    int32_t *count;         /* [n_vocab] occurrences in the history; all 0 between calls */
 
     int32_t *breaker; /* [n_breakers] ascending ids that end a repetition */
     size_t n_breakers;
@@ -101,9 +118,9 @@ static inline float cw_exp_weight(float x) {
     union {
         float f;
         int32_t i;
+        uint32_t u;
     } t, scale, result;
-    int32_t above = cw_sample_above(x);
-    x = cw_sample_clamp(x);
+    int32_t above = cw_sample_above(x); /* what comes out for other x is masked, whatever it is */
     t.f = x * 1.44269504f + magic;
     float n = t.f - magic;
     /* ln 2 in two parts; the first has 11 bits, so that n times it is exact. */
@@ -117,7 +134,7 @@ static inline float cw_exp_weight(float x) {
     p = p * r + 0.5f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    scale.i = (t.i - 0x4b400000 + 127) * (1 << 23);
+    scale.u = ((uint32_t)t.i - 0x4b400000u + 127u) << 23;
     result.f = p * scale.f;
     result.i &= above;
     return result.f;
@@ -133,21 +150,21 @@ void cw_adjust(struct cw_sampler *s, const struct cw_sampling *set, const int32_
 
 /* ---- passes.c ------------------------------------------------------------------------------ */
 
-struct cw_scan {
-    int32_t most, least; /* keys */
-};
-struct cw_surprise {
-    double e, xe; /* sums of e^x and of x e^x, x = logit - best */
-};
+/* A pass over one run: at most CW_SAMPLE_RUN ids, beginning at a multiple of it. */
 struct cw_passes {
     /* Keys of l[0..n) and the largest logit of each block. */
     struct cw_scan (*scan)(const float *l, int32_t n, float *block_best);
-    /* s->weight from s->logits; returns their sum. */
-    double (*weigh)(struct cw_sampler *s);
+    /* s->weight from s->logits, ids [first, end); returns their sum. */
+    double (*weigh)(struct cw_sampler *s, int32_t first, int32_t end);
     struct cw_surprise (*surprise)(const float *l, int32_t n, float best);
 };
-extern const struct cw_passes cw_passes_any;
+extern const struct cw_passes cw_passes_any, cw_passes_avx2, cw_passes_avx512;
 const struct cw_passes *cw_passes_best(void); /* for this CPU */
+
+/* The same over all n ids, by the sampler's runner; sums are of runs, in order. */
+struct cw_scan cw_pass_scan(struct cw_sampler *s, const float *logits); /* and block_best */
+double cw_pass_weigh(struct cw_sampler *s);
+struct cw_surprise cw_pass_surprise(struct cw_sampler *s, const float *logits, float best);
 
 /* ---- select.c ------------------------------------------------------------------------------ */
 

@@ -19,7 +19,7 @@ static int32_t n_blocks(const struct cw_sampler *s) {
 }
 
 int cw_select_scan(struct cw_sampler *s, struct cw_err *err) {
-    struct cw_scan r = s->passes->scan(s->logits, s->n, s->block_best);
+    struct cw_scan r = cw_pass_scan(s, s->logits);
     const int32_t banned = cw_sample_key(-INFINITY);
     s->best = cw_sample_float(r.most);
     /* NaN of either sign lies outside [-inf, inf]. */
@@ -45,7 +45,7 @@ int32_t cw_select_best(const struct cw_sampler *s) {
 
 void cw_select_weigh(struct cw_sampler *s, float temp) {
     s->temp = temp > 1e-6f ? temp : 1e-6f;
-    s->total = s->passes->weigh(s);
+    s->total = cw_pass_weigh(s);
     s->n_cand = 0;
     s->mass = 0;
     s->depth = 0;

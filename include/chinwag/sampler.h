@@ -13,7 +13,7 @@
  * Nguyen et al. 2024 (min-p), Keskar et al. 2019 (repetition penalty); DRY and XTC as proposed by
  * p-e-w for text-generation-webui (pull requests 5677 and 6335, 2024).
  *
- * A sampler belongs to one thread.
+ * A sampler belongs to one thread, which may have others help (cw_sampler_set_runner).
  */
 #ifndef CHINWAG_SAMPLER_H
 #define CHINWAG_SAMPLER_H
@@ -59,6 +59,12 @@ uint64_t cw_random(uint32_t seed, uint64_t position, enum cw_stage stage);
 struct cw_sampler;
 struct cw_sampler *cw_sampler_create(int32_t n_vocab);
 void cw_sampler_destroy(struct cw_sampler *s);
+/* Let run(arg, fn, fn_arg, n_chunks) do the passes over the vocabulary: it calls fn(fn_arg, chunk,
+ * thread) once for each chunk, in any order and from any threads, and returns when all are done.
+ * Results do not depend on it. NULL: the calling thread does them, as at first. */
+typedef void cw_sampler_run(void *arg, void (*fn)(void *fn_arg, int chunk, int thread),
+                            void *fn_arg, int n_chunks);
+void cw_sampler_set_runner(struct cw_sampler *s, cw_sampler_run *run, void *arg);
 /* Ids that end a repetition for DRY, such as those holding a line end; none at first. */
 void cw_sampler_set_breakers(struct cw_sampler *s, const int32_t *ids, size_t n);
 

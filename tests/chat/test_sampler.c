@@ -5,6 +5,8 @@
 #include <check.h>
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,7 +192,7 @@ START_TEST(each_stage_alone) {
 }
 END_TEST
 
-/* Both versions of the passes, at every length of a last block. */
+/* The best version of the passes and the plain one, at every length of a last block. */
 START_TEST(passes_agree) {
     enum { N = 4400 };
     struct cw_sampler *a = cw_sampler_create(N), *b = cw_sampler_create(N);
@@ -214,6 +216,120 @@ START_TEST(passes_agree) {
 }
 END_TEST
 
+/* The versions between them, where the CPU has them, at vocabularies of many runs. */
+START_TEST(versions_agree) {
+    const struct cw_passes *versions[3] = {&cw_passes_any};
+    int n_versions = 1;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        versions[n_versions++] = &cw_passes_avx2;
+    }
+    if (cw_passes_best() == &cw_passes_avx512) {
+        versions[n_versions++] = &cw_passes_avx512;
+    }
+#endif
+    for (int i = 0; i < 21; i++) {
+        int32_t n = 1 + (int32_t)(next() % 30000);
+        float *l = cw_reallocarray(NULL, (size_t)n, sizeof *l);
+        struct cw_sampling set = plain((float)(uniform() * 2 + 0.01));
+        struct cw_sampler *s[3];
+        struct cw_draw d[3];
+        fill(l, n, i % 7);
+        for (int v = 0; v < n_versions; v++) {
+            s[v] = cw_sampler_create(n);
+            s[v]->passes = versions[v];
+            int rc = cw_sampler_draw(s[v], &set, l, n, NULL, 0, 5, (uint64_t)i, true, &d[v], NULL);
+            ck_assert_int_eq(rc, CW_OK);
+            ck_assert(s[v]->total == s[0]->total);
+            ck_assert(memcmp(&d[v], &d[0], sizeof d[0]) == 0);
+            ck_assert(memcmp(s[v]->weight, s[0]->weight, (size_t)n * sizeof *l) == 0);
+        }
+        for (int v = 0; v < n_versions; v++) {
+            cw_sampler_destroy(s[v]);
+        }
+        free(l);
+    }
+}
+END_TEST
+
+/* Four threads, which take the chunks from the last to the first, each as it comes. */
+struct crew {
+    void (*fn)(void *arg, int chunk, int thread);
+    void *arg;
+    _Atomic int left; /* chunks not yet taken */
+    int n_calls;
+};
+
+struct member {
+    struct crew *crew;
+    int number;
+};
+
+static void *take_chunks(void *arg) {
+    struct member *m = arg;
+    int chunk;
+    while ((chunk = atomic_fetch_sub(&m->crew->left, 1) - 1) >= 0) {
+        m->crew->fn(m->crew->arg, chunk, m->number);
+    }
+    return NULL;
+}
+
+static void run_crew(void *arg, void (*fn)(void *fn_arg, int chunk, int thread), void *fn_arg,
+                     int n_chunks) {
+    enum { MEMBERS = 4 };
+    struct crew *c = arg;
+    struct member member[MEMBERS];
+    pthread_t thread[MEMBERS];
+    c->fn = fn;
+    c->arg = fn_arg;
+    c->n_calls++;
+    atomic_store(&c->left, n_chunks);
+    for (int i = 0; i < MEMBERS; i++) {
+        member[i] = (struct member){c, i};
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, take_chunks, &member[i]), 0);
+    }
+    for (int i = 0; i < MEMBERS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+}
+
+/* Helpers change nothing: not a bit of what is told, nor of the weights. */
+START_TEST(runner_changes_nothing) {
+    const int32_t sizes[] = {1, 63, 4095, 4096, 4097, 8191, 20001, 49155, 131071, 262144};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        int32_t n = sizes[k];
+        struct cw_sampler *alone = cw_sampler_create(n), *helped = cw_sampler_create(n);
+        struct crew crew = {0};
+        float *l = cw_reallocarray(NULL, (size_t)n, sizeof *l);
+        cw_sampler_set_runner(helped, run_crew, &crew);
+        for (int kind = 0; kind < 7; kind++) {
+            struct cw_sampling set = random_settings(n);
+            struct cw_draw x, y;
+            struct cw_err err;
+            int32_t usable = n > 2 && kind % 2 ? n - (int32_t)(next() % 2 + 1) : n;
+            const int32_t history[] = {0, 1, 2, 0, 1};
+            fill(l, n, kind);
+            if (kind == 1 && n > 4096) { /* an error of a later run is seen */
+                l[4096] = NAN;
+            }
+            int rc = cw_sampler_draw(alone, &set, l, usable, history, 5, 3, k, true, &x, &err);
+            ck_assert_int_eq(
+                rc, cw_sampler_draw(helped, &set, l, usable, history, 5, 3, k, true, &y, &err));
+            if (rc == CW_OK) {
+                ck_assert(memcmp(&x, &y, sizeof x) == 0);
+                ck_assert(set.temp == 0 || alone->total == helped->total);
+            } else {
+                ck_assert_int_eq(rc, CW_ENUMERIC);
+            }
+        }
+        ck_assert_int_ge(crew.n_calls, 7);
+        cw_sampler_destroy(alone);
+        cw_sampler_destroy(helped);
+        free(l);
+    }
+}
+END_TEST
+
 /* ---- by hand ------------------------------------------------------------------------------- */
 
 START_TEST(weight_is_exp) {
@@ -225,6 +341,45 @@ START_TEST(weight_is_exp) {
     ck_assert(cw_exp_weight(0) == 1);
     ck_assert(cw_exp_weight(-40) == 0);
     ck_assert(cw_exp_weight(-INFINITY) == 0);
+}
+END_TEST
+
+/* Weights are rounded to a grid that lets f64 sum them exactly, ties to even, as adding and
+ * subtracting 3/2 of 2^52 steps in f64 rounds; and entropy is of all runs. */
+START_TEST(weights_on_grid) {
+    const int32_t sizes[] = {500, 5000, 40001, 262144};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        int32_t n = sizes[k];
+        struct cw_sampler *s = cw_sampler_create(n);
+        struct cw_sampling set = plain(0.8f);
+        struct cw_draw d;
+        float *l = cw_reallocarray(NULL, (size_t)n, sizeof *l);
+        double step = 0x1p-44, total = 0, z = 0, xz = 0;
+        while (step * 0x1p53 < n) {
+            step *= 2;
+        }
+        for (int32_t i = 0; i < n; i++) {
+            l[i] = i == 7 ? 3 : (float)(3 - 30 * uniform());
+            z += exp((double)l[i]);
+            xz += (double)l[i] * exp((double)l[i]);
+        }
+        ck_assert_int_eq(cw_sampler_draw(s, &set, l, n, NULL, 0, 1, 0, true, &d, NULL), CW_OK);
+        int rounded = 0;
+        for (int32_t i = 0; i < n; i++) {
+            float x = (l[i] - 3.0f) / 0.8f, e = cw_exp_weight(x);
+            volatile double up = (double)e + 1.5 * 0x1p52 * step;
+            double want = up - 1.5 * 0x1p52 * step;
+            ck_assert_msg((double)s->weight[i] == want, "x %.9g: %.9g, wanted %.9g", (double)x,
+                          (double)s->weight[i], want);
+            rounded += (double)e != want;
+            total += want;
+        }
+        ck_assert_int_gt(rounded, n / 4);
+        ck_assert(s->total == total);
+        ck_assert(fabs((double)d.entropy - (log(z) - xz / z)) < 1e-5);
+        cw_sampler_destroy(s);
+        free(l);
+    }
 }
 END_TEST
 
@@ -502,9 +657,12 @@ int main(void) {
     tcase_add_test(reference, as_the_textbook_large);
     tcase_add_test(reference, each_stage_alone);
     tcase_add_test(reference, passes_agree);
+    tcase_add_test(reference, versions_agree);
+    tcase_add_test(reference, runner_changes_nothing);
     suite_add_tcase(suite, reference);
     tcase_set_timeout(hand, 120);
     tcase_add_test(hand, weight_is_exp);
+    tcase_add_test(hand, weights_on_grid);
     tcase_add_test(hand, nucleus_borders);
     tcase_add_test(hand, temperatures);
     tcase_add_test(hand, no_usable_scores);

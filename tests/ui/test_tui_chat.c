@@ -254,7 +254,9 @@ END_TEST
 
 /* Stopped before the first token: the question comes back, the conversation is as before. */
 START_TEST(stopped_while_reading) {
-    static const char *const large[] = {"-c", "64000", "--prefill-typing", "off", NULL};
+    /* two tokens at once: reading takes seconds */
+    static const char *const large[] = {"-c", "64000", "--prefill-typing", "off", "--chunk",
+                                        "2",  NULL};
     tui_model_words(&t, 2500, false);
     memcpy(t.more_args, large, sizeof large);
     tui_start_idle(&t);

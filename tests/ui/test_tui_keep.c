@@ -422,6 +422,40 @@ START_TEST(two_programs) {
 }
 END_TEST
 
+/* A message that nobody answered, as an imported conversation may end: it stands ready again. */
+START_TEST(unanswered_stands_ready) {
+    char path[128], args[192], id[14];
+    struct cw_buf out = {0};
+    tui_model_text(&t, "reply one");
+    tui_start_idle(&t);
+    leave();
+    pty_end(&t.pty);
+    snprintf(path, sizeof path, "%s/in.json", t.dir);
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("{\"messages\":[{\"role\":\"user\",\"content\":\"q one\"},"
+          "{\"role\":\"assistant\",\"content\":\"a one\"},"
+          "{\"role\":\"user\",\"content\":\"q two\"}]}",
+          f);
+    ck_assert_int_eq(fclose(f), 0);
+    snprintf(args, sizeof args, "import %s", path);
+    ck_assert_int_eq(run(&out, args), 0);
+    snprintf(id, sizeof id, "%.13s", out.data);
+    again("--resume", id);
+    ck_assert(pty_wait_text(&t.pty, "   a one"));
+    ck_assert(pty_wait_text(&t.pty, "has no reply yet"));
+    ck_assert(pty_wait_text(&t.pty, "> q two"));
+    ck_assert(pty_wait_no_text(&t.pty, "seed 0")); /* nothing was drawn here */
+    pty_type(&t.pty, "\r");
+    ck_assert(pty_wait_text(&t.pty, "   q two"));
+    ck_assert(pty_wait_text(&t.pty, "   reply one"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    leave();
+    cw_buf_free(&out);
+    tui_end(&t);
+}
+END_TEST
+
 /* ---- where nothing can be written ----------------------------------------------------------- */
 
 /* The disk is full in the midst of a chat, and has room again later. */
@@ -597,6 +631,7 @@ int main(void) {
     c = add_case(s, "taken-up", 300);
     tcase_add_test(c, chosen_from_a_list);
     tcase_add_test(c, two_programs);
+    tcase_add_test(c, unanswered_stands_ready);
     c = add_case(s, "no-room", 300);
     tcase_add_test(c, disk_full);
     tcase_add_test(c, read_only_home);
