@@ -20,6 +20,7 @@
 #include "app/engine.h"
 #include "app/power.h"
 #include "chinwag/clock.h"
+#include "chinwag/dirs.h"
 #include "ui/term.h"
 
 static const double FRAME_S = 1.0 / 60;
@@ -235,7 +236,7 @@ static void open_input(struct app *a) {
     struct cw_err err = {0};
     char *history = NULL;
     bool kept = a->paths->state != NULL && a->paths->state[0] != '\0';
-    if (kept && app_path_make(a->paths->state, &err) == CW_OK) {
+    if (kept && cw_dirs_make(a->paths->state, &err) == CW_OK) {
         history = app_path_join(a->paths->state, "history");
     }
     struct ui_input_options opt = {

@@ -25,7 +25,4 @@ void app_paths_free(struct app_paths *p);
 /* dir/name; "" when dir is "". Caller must free. */
 char *app_path_join(const char *dir, const char *name);
 
-/* Create dir and what is missing above it, for the owner only (0700). CW_EIO naming the path. */
-int app_path_make(const char *dir, struct cw_err *err);
-
 #endif

@@ -204,6 +204,14 @@ void cw_ids_free(struct cw_ids *ids) {
     *ids = (struct cw_ids){0};
 }
 
+size_t cw_ids_common(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
+    size_t n = n_a < n_b ? n_a : n_b, same = 0;
+    while (same < n && a[same] == b[same]) {
+        same++;
+    }
+    return same;
+}
+
 bool cw_str_eq(struct cw_str a, const char *s) {
     size_t n = strlen(s);
     return a.len == n && (n == 0 || memcmp(a.data, s, n) == 0);

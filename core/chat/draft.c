@@ -42,11 +42,7 @@ static int evaluate(struct cw_generator *g, const struct cw_ids *ids) {
     struct cw_session_hooks hooks = {
         .progress = interrupted_between, .stop = interrupted, .arg = g};
     struct cw_sync_stats stats = {0};
-    size_t n = cw_session_n(s), same = 0;
-    const int32_t *have = cw_session_ids(s);
-    while (same < n && same < ids->n && have[same] == ids->v[same]) {
-        same++;
-    }
+    size_t n = cw_session_n(s), same = cw_ids_common(cw_session_ids(s), n, ids->v, ids->n);
     if (same == ids->n || ids->n > cw_session_n_ctx(s)) {
         return CW_OK; /* all there, or never to be */
     }

@@ -197,14 +197,6 @@ static int token(void *arg, uint64_t position, const struct cw_draw *draw, const
     return rc;
 }
 
-static size_t common_prefix(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
-    size_t n = n_a < n_b ? n_a : n_b, i = 0;
-    while (i < n && a[i] == b[i]) {
-        i++;
-    }
-    return i;
-}
-
 static int tell_progress(struct work *w, size_t done, size_t total) {
     struct cw_event *ev = cw_event_new(w->g, CW_EV_PROGRESS, w->job->number);
     ev->u.progress.done = done;
@@ -278,7 +270,7 @@ static int run_prompt(struct work *w, struct cw_prepared *prompt, struct cw_err 
                        cw_session_n_ctx(s));
     }
     w->figures.n_restored = cw_keep_load(g, &w->job->req, ids);
-    size_t n = cw_session_n(s), common = common_prefix(cw_session_ids(s), n, ids->v, ids->n);
+    size_t n = cw_session_n(s), common = cw_ids_common(cw_session_ids(s), n, ids->v, ids->n);
     w->figures.n_prepared = count_prepared(g, common);
     size_t cached = cw_session_cached(s, ids->v, ids->n);
     struct cw_event *ev = cw_event_new(g, CW_EV_PROMPT, w->job->number);

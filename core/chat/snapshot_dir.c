@@ -2,6 +2,7 @@
  *
  * A folder of snapshots that stays below a size: names are checked before they become paths, and
  * the time a file was last written or read decides which goes first. */
+#include "chinwag/dirs.h"
 #include "core/chat/session_impl.h"
 
 #include <dirent.h>
@@ -129,21 +130,6 @@ static int shrink(const char *dir, const char *name, uint64_t most, struct cw_er
     return rc;
 }
 
-static int make_dir(const char *dir, struct cw_err *err) {
-    char *path = cw_strdup(dir);
-    bool ok = true;
-    for (char *p = path + 1; ok && *path != '\0' && *p != '\0'; p++) {
-        if (*p == '/') {
-            *p = '\0';
-            ok = mkdir(path, 0700) == 0 || errno == EEXIST;
-            *p = '/';
-        }
-    }
-    ok = ok && (mkdir(path, 0700) == 0 || errno == EEXIST);
-    free(path);
-    return ok ? CW_OK : cw_fail(err, CW_EIO, "%s: %s", dir, strerror(errno));
-}
-
 static int check_key(const char *key, struct cw_err *err) {
     return key != NULL && is_key(key, strlen(key))
                ? CW_OK
@@ -160,7 +146,7 @@ int cw_snapshots_save(const char *dir, const char *key, uint64_t cap_bytes, stru
                      cw_session_n(s));
     }
     if (rc == CW_OK) {
-        rc = make_dir(dir, err);
+        rc = cw_dirs_make(dir, err);
     }
     if (rc != CW_OK) {
         return rc;

@@ -116,9 +116,5 @@ void cw_timeline_append(struct cw_timeline *t, struct cw_kvcache *c, const int32
 }
 
 size_t cw_timeline_common(const struct cw_timeline *t, const int32_t *ids, size_t n) {
-    size_t same = 0;
-    while (same < n && same < t->n && t->ids[same] == ids[same]) {
-        same++;
-    }
-    return same;
+    return cw_ids_common(t->ids, t->n, ids, n);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chinwag/dirs.h"
 #include "core/store/store_impl.h"
 
 enum {
@@ -300,36 +301,6 @@ static int settle_version(struct cw_store *s, struct cw_err *err) {
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* The folder and what is missing above it. */
-static int make_dir(const char *dir, struct cw_err *err) {
-    char *path = cw_strdup(dir);
-    struct stat st;
-    int why = 0;
-    for (char *p = path + 1; why == 0; p++) {
-        if (*p == '/' || *p == '\0') {
-            char c = *p;
-            *p = '\0';
-            if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-                why = errno;
-                why = stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : why;
-            }
-            *p = c;
-            if (c == '\0') {
-                break;
-            }
-        }
-    }
-    free(path);
-    if (why == 0 && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))) {
-        why = ENOTDIR;
-    }
-    if (why != 0) {
-        cw_fail(err, CW_EIO, "%s: %s", dir, strerror(why));
-        return SQLITE_CANTOPEN;
-    }
-    return SQLITE_OK;
-}
-
 static int configure(sqlite3 *db, bool read_only) {
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, BUSY_MS);
@@ -451,7 +422,7 @@ static bool is_emptied(const struct cw_store *s) {
 int store_open(struct cw_store *s, struct cw_err *err) {
     err->code = CW_OK;
     s->read_only = false;
-    int rc = make_dir(s->dir, err);
+    int rc = cw_dirs_make(s->dir, err) == CW_OK ? SQLITE_OK : SQLITE_CANTOPEN;
     bool writable = rc == SQLITE_OK;
     if (writable) {
         rc = store_lock_open(s);

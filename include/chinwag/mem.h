@@ -47,6 +47,8 @@ struct cw_ids {
 void cw_ids_add(struct cw_ids *ids, int32_t id);
 void cw_ids_append(struct cw_ids *ids, const int32_t *v, size_t n);
 void cw_ids_free(struct cw_ids *ids);
+/* How many ids a[0..n_a) and b[0..n_b) both begin with. */
+size_t cw_ids_common(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b);
 
 /* A borrowed byte string that need not be terminated and may hold any byte. */
 struct cw_str {

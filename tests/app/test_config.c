@@ -12,6 +12,7 @@
 
 #include "app/config.h"
 #include "app/paths.h"
+#include "chinwag/dirs.h"
 
 static char dir[64];
 static char file[128];
@@ -221,7 +222,7 @@ START_TEST(a_home_that_is_none) {
     char *file_in_none = app_path_join(p.data, "x");
     ck_assert_str_eq(file_in_none, ""); /* and not "/x", nor a file in the current directory */
     free(file_in_none);
-    ck_assert_int_eq(app_path_make(p.data, &err), CW_EIO);
+    ck_assert_int_eq(cw_dirs_make(p.data, &err), CW_EIO);
     app_paths_free(&p);
 }
 END_TEST
@@ -230,8 +231,8 @@ START_TEST(directories_are_made_for_the_owner) {
     char deep[160];
     struct stat st;
     snprintf(deep, sizeof deep, "%s/a/b", dir);
-    ck_assert_int_eq(app_path_make(deep, &err), CW_OK);
-    ck_assert_int_eq(app_path_make(deep, &err), CW_OK); /* again */
+    ck_assert_int_eq(cw_dirs_make(deep, &err), CW_OK);
+    ck_assert_int_eq(cw_dirs_make(deep, &err), CW_OK); /* again */
     ck_assert_int_eq(stat(deep, &st), 0);
     ck_assert_uint_eq(st.st_mode & 0777, 0700);
     rmdir(deep);
@@ -240,9 +241,9 @@ START_TEST(directories_are_made_for_the_owner) {
 
     ck_assert_int_eq(load(""), CW_OK); /* makes config.ini, a file */
     snprintf(deep, sizeof deep, "%s/x", file);
-    ck_assert_int_eq(app_path_make(deep, &err), CW_EIO);
+    ck_assert_int_eq(cw_dirs_make(deep, &err), CW_EIO);
     ck_assert_ptr_nonnull(strstr(err.text, file));
-    ck_assert_int_eq(app_path_make(file, &err), CW_EIO);
+    ck_assert_int_eq(cw_dirs_make(file, &err), CW_EIO);
 }
 END_TEST
 
