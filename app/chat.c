@@ -92,11 +92,15 @@ void chat_clear(struct chat *c) {
 
 /* ---- the path ------------------------------------------------------------------------------- */
 
-static void push(struct chat *c, struct chat_message *m) {
-    if (c->n == c->cap) {
-        c->cap = c->cap ? 2 * c->cap : 16;
+static void reserve(struct chat *c, size_t n) {
+    if (n > c->cap) {
+        c->cap = n > 2 * c->cap ? n + 16 : 2 * c->cap;
         c->messages = cw_reallocarray(c->messages, c->cap, sizeof(struct chat_message *));
     }
+}
+
+static void push(struct chat *c, struct chat_message *m) {
+    reserve(c, c->n + 1);
     c->messages[c->n++] = m;
     m->parent->chosen = m;
     c->dirty = true;
@@ -139,14 +143,12 @@ void chat_go(struct chat *c, struct chat_message *m) {
     for (const struct chat_message *p = m; p != NULL && p != c->root; p = p->parent) {
         depth++;
     }
-    c->n = 0;
+    reserve(c, depth);
+    c->n = depth;
     c->dirty = true;
-    for (size_t i = 0; i < depth; i++) {
-        struct chat_message *p = m;
-        for (size_t up = depth - 1; up > i; up--) {
-            p = p->parent;
-        }
-        push(c, p);
+    for (size_t i = depth; i-- > 0; m = m->parent) {
+        c->messages[i] = m;
+        m->parent->chosen = m;
     }
 }
 
@@ -196,7 +198,7 @@ size_t chat_index(const struct chat *c, const struct chat_message *m) {
 }
 
 struct chat_message *chat_find(const struct chat *c, uint64_t id) {
-    for (size_t i = 0; i < c->n_all; i++) {
+    for (size_t i = c->n_all; i-- > 0;) { /* mostly one of the last is asked for */
         if (c->all[i]->id == id) {
             return c->all[i];
         }

@@ -58,8 +58,10 @@ static void draw_rule(struct ui_screen *s, int row) {
 static void draw_title(struct app *a, int row) {
     struct ui_screen *s = &a->screen;
     const struct cw_model_info *info = app_model_info(a);
-    char branch[64];
-    app_branch_label(a, branch, sizeof branch);
+    char branch[64] = "";
+    if (a->status.n_branches > 1) {
+        snprintf(branch, sizeof branch, "branch %zu/%zu", a->status.branch, a->status.n_branches);
+    }
     int end_col = s->cols - (int)strlen(branch) - (branch[0] != '\0' ? 2 : 0);
     if (end_col > s->cols / 2) {
         ui_screen_puts(s, row, end_col + 1, s->cols, branch, UI_DIM);

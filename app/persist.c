@@ -293,9 +293,46 @@ static void take_message(struct chat_message *m, const struct cw_store_message *
     m->saved.changes = m->n_changes;
 }
 
+/* A message that cannot stand in a conversation of turns: what follows it follows `up` instead. */
+struct left_out {
+    int64_t id;
+    struct chat_message *up; /* NULL: the beginning */
+};
+
+/* The messages of *ev into the empty chat; returns how many have no place in it. */
+static size_t take_messages(struct chat *c, const struct cw_store_event *ev) {
+    struct left_out *out = NULL;
+    size_t n_out = 0, n_lost = 0;
+    for (size_t i = 0; i < ev->n_messages; i++) {
+        const struct cw_store_message *row = &ev->messages[i];
+        struct chat_message *parent = row->parent != 0 ? chat_find(c, (uint64_t)row->parent) : NULL;
+        bool placed = parent != NULL || row->parent == 0;
+        for (size_t k = n_out; !placed && k-- > 0;) {
+            placed = out[k].id == row->parent;
+            parent = placed ? out[k].up : NULL;
+        }
+        bool known = row->role == CW_STORE_USER || row->role == CW_STORE_REPLY;
+        struct chat_message *m =
+            known && placed
+                ? chat_import(c, parent, row->role == CW_STORE_USER ? CHAT_USER : CHAT_REPLY,
+                              (uint64_t)row->id)
+                : NULL;
+        if (m != NULL) {
+            take_message(m, row);
+            continue;
+        }
+        n_lost++;
+        if (placed) {
+            out = cw_reallocarray(out, n_out + 1, sizeof *out);
+            out[n_out++] = (struct left_out){row->id, parent};
+        }
+    }
+    free(out);
+    return n_lost;
+}
+
 static void loaded(struct app *a, const struct cw_store_event *ev) {
     struct chat *c = &a->chat;
-    size_t left_out = 0;
     app_persist_save(a);
     if (a->persist.put && c->id != (uint64_t)ev->conversation.id) {
         cw_store_release(a->persist.store, (int64_t)c->id);
@@ -304,21 +341,7 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
     c->id = (uint64_t)ev->conversation.id;
     const struct cw_str title = ev->conversation.title;
     c->title = title.len > 0 ? cw_strndup(title.data, title.len) : NULL;
-    for (size_t i = 0; i < ev->n_messages; i++) {
-        const struct cw_store_message *row = &ev->messages[i];
-        struct chat_message *parent = row->parent != 0 ? chat_find(c, (uint64_t)row->parent) : NULL;
-        bool known = row->role == CW_STORE_USER || row->role == CW_STORE_REPLY;
-        struct chat_message *m =
-            known && (parent != NULL || row->parent == 0)
-                ? chat_import(c, parent, row->role == CW_STORE_USER ? CHAT_USER : CHAT_REPLY,
-                              (uint64_t)row->id)
-                : NULL;
-        if (m != NULL) {
-            take_message(m, row);
-        } else {
-            left_out++;
-        }
-    }
+    size_t left_out = take_messages(c, ev);
     for (size_t i = 0; i < c->n_all; i++) { /* what names other messages */
         app_extra_link(c, c->all[i]);
     }

@@ -190,9 +190,14 @@ void app_extra_read(struct chat_message *m, struct cw_str extra) {
 
 void app_extra_link(struct chat *c, struct chat_message *m) {
     struct chat_message *window = m->window_id != 0 ? chat_find(c, m->window_id) : NULL;
-    const struct chat_message *up = m;
-    while (up != NULL && up != window) {
-        up = up->parent; /* only one that stands before it */
+    m->window = NULL;
+    if (window == NULL || window->role != CHAT_USER) {
+        return;
     }
-    m->window = window != NULL && up == window && window->role == CHAT_USER ? window : NULL;
+    for (const struct chat_message *up = m; up != NULL; up = up->parent) {
+        if (up == window) { /* only one that stands before it */
+            m->window = window;
+            return;
+        }
+    }
 }

@@ -86,8 +86,6 @@ void app_show_token(struct app *a, struct chat_message *m, bool first, bool thin
                     const char *text, size_t n);
 void app_show_mark(struct app *a, struct chat_message *m, const char *label);
 void app_show_done(struct app *a, struct chat_message *m);
-/* "branch 2/3" of the last message that has siblings; "" without. */
-void app_branch_label(const struct app *a, char *out, size_t cap);
 /* Reply and index in its ids of token `token` of a block; false: that block is no reply. */
 bool app_block_token(const struct app *a, uint32_t block, size_t token, size_t *message,
                      size_t *index);

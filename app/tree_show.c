@@ -12,17 +12,65 @@
 
 #include "app/app_impl.h"
 
-/* The highest number a block has had so far. */
-static uint32_t last_block(struct app *a) {
-    uint32_t block = ui_transcript_add(a->transcript, UI_BLOCK_NOTICE, NULL);
-    ui_transcript_remove(a->transcript, block);
-    return block;
-}
-
 static void remember_shown(struct app *a, const struct chat_message *m) {
     struct app_tree *t = &a->tree;
     t->shown = cw_reallocarray(t->shown, t->n_shown + 1, sizeof *t->shown);
-    t->shown[t->n_shown++] = (struct app_shown){m, last_block(a)};
+    t->shown[t->n_shown++] = (struct app_shown){m, ui_transcript_last(a->transcript)};
+}
+
+/* ---- beside the headings -------------------------------------------------------------------- */
+
+static const char *how_it_ended(const struct chat_message *m) {
+    if (m->role != CHAT_REPLY || !m->done) {
+        return NULL;
+    }
+    switch (m->stop) {
+    case CW_STOP_CANCEL:
+        return "stopped";
+    case CW_STOP_LENGTH:
+        return "cut at the limit of its length";
+    case CW_STOP_CONTEXT:
+        return "cut: the context is full";
+    case CW_STOP_ERROR:
+        return "broken off";
+    case CW_STOP_EOG:
+    case CW_STOP_STRING:
+        break;
+    }
+    return m->text.len + m->reasoning.len == 0 ? "said nothing" : NULL;
+}
+
+/* Beside the heading of message i. */
+static void show_note(struct app *a, size_t i) {
+    const struct chat_message *m = a->chat.messages[i];
+    uint32_t block = m->block != 0 ? m->block : m->thinking_block;
+    const char *end = how_it_ended(m);
+    struct cw_buf note = {0};
+    size_t n;
+    size_t at = chat_sibling(&a->chat, m, &n);
+    if (block == 0) {
+        return;
+    }
+    cw_buf_printf(&note, "%zu", i + 1);
+    if (n > 1) {
+        cw_buf_printf(&note, " · %zu/%zu", at + 1, n);
+    }
+    if (m->role == CHAT_REPLY && m->typed > 0 && m->stop != CW_STOP_STRING) {
+        cw_buf_puts(&note, " · edited");
+    }
+    if (end != NULL) {
+        cw_buf_printf(&note, " · %s", end);
+    }
+    ui_transcript_set_note(a->transcript, block, note.data);
+    cw_buf_free(&note);
+}
+
+/* The same while a reply is being written; where a path is being shown all notes come at its end.
+ */
+static void note_last(struct app *a, const struct chat_message *m) {
+    if (m == chat_last(&a->chat)) {
+        show_note(a, a->chat.n - 1);
+    }
 }
 
 /* ---- blocks of a message -------------------------------------------------------------------- */
@@ -38,7 +86,7 @@ static uint32_t block_of(struct app *a, struct chat_message *m, bool thinking) {
         snprintf(heading, sizeof heading, "%s%s", name, thinking ? " (thinking)" : "");
         *block = ui_transcript_add(a->transcript, thinking ? UI_BLOCK_THINKING : UI_BLOCK_REPLY,
                                    heading);
-        app_show_notes(a);
+        note_last(a, m);
     }
     return *block;
 }
@@ -99,7 +147,7 @@ void app_show_done(struct app *a, struct chat_message *m) {
     block_of(a, m, false);
     ui_transcript_finish(a->transcript, m->thinking_block);
     ui_transcript_finish(a->transcript, m->block);
-    app_show_notes(a);
+    note_last(a, m);
 }
 
 /* A reply as it came: its tokens in order, the text of each behind it, marks where they took
@@ -175,9 +223,8 @@ static void show_message(struct app *a, size_t i) {
 static void remove_from(struct app *a, size_t i) {
     struct app_tree *t = &a->tree;
     if (i < t->n_shown) {
-        uint32_t last = last_block(a);
-        for (uint32_t b = t->shown[i].after + 1; b <= last; b++) {
-            ui_transcript_remove(a->transcript, b);
+        for (uint32_t b = ui_transcript_last(a->transcript); b > t->shown[i].after; b--) {
+            ui_transcript_remove(a->transcript, b); /* from the end: nothing has to move up */
         }
         t->n_shown = i;
     }
@@ -244,68 +291,16 @@ void app_show_forget(struct app *a, struct chat_message *m) {
     }
 }
 
-/* ---- beside the headings -------------------------------------------------------------------- */
-
-static const char *how_it_ended(const struct chat_message *m) {
-    if (m->role != CHAT_REPLY || !m->done) {
-        return NULL;
-    }
-    switch (m->stop) {
-    case CW_STOP_CANCEL:
-        return "stopped";
-    case CW_STOP_LENGTH:
-        return "cut at the limit of its length";
-    case CW_STOP_CONTEXT:
-        return "cut: the context is full";
-    case CW_STOP_ERROR:
-        return "broken off";
-    case CW_STOP_EOG:
-    case CW_STOP_STRING:
-        break;
-    }
-    return m->text.len + m->reasoning.len == 0 ? "said nothing" : NULL;
-}
-
 void app_show_notes(struct app *a) {
     a->status.branch = a->status.n_branches = 0;
     for (size_t i = 0; i < a->chat.n; i++) {
-        const struct chat_message *m = a->chat.messages[i];
-        uint32_t block = m->block != 0 ? m->block : m->thinking_block;
         size_t n;
-        size_t at = chat_sibling(&a->chat, m, &n);
+        size_t at = chat_sibling(&a->chat, a->chat.messages[i], &n);
         if (n > 1) { /* the last one that branches is the one to tell of */
             a->status.branch = at + 1;
             a->status.n_branches = n;
         }
-        if (block == 0) {
-            continue;
-        }
-        struct cw_buf note = {0};
-        const char *end = how_it_ended(m);
-        cw_buf_printf(&note, "%zu", i + 1);
-        if (n > 1) {
-            cw_buf_printf(&note, " · %zu/%zu", at + 1, n);
-        }
-        if (m->role == CHAT_REPLY && m->typed > 0 && m->stop != CW_STOP_STRING) {
-            cw_buf_puts(&note, " · edited");
-        }
-        if (end != NULL) {
-            cw_buf_printf(&note, " · %s", end);
-        }
-        ui_transcript_set_note(a->transcript, block, note.data);
-        cw_buf_free(&note);
-    }
-}
-
-void app_branch_label(const struct app *a, char *out, size_t cap) {
-    out[0] = '\0';
-    for (size_t i = a->chat.n; i-- > 0;) {
-        size_t n;
-        size_t at = chat_sibling(&a->chat, a->chat.messages[i], &n);
-        if (n > 1) {
-            snprintf(out, cap, "branch %zu/%zu", at + 1, n);
-            return;
-        }
+        show_note(a, i);
     }
 }
 

@@ -81,6 +81,10 @@ uint32_t ui_transcript_add(struct ui_transcript *t, enum ui_block_kind kind, con
     return t->last_number;
 }
 
+uint32_t ui_transcript_last(const struct ui_transcript *t) {
+    return t->last_number;
+}
+
 void ui_transcript_append(struct ui_transcript *t, uint32_t block, const char *text, size_t n) {
     struct tr_block *b = tr_find(t, block);
     if (b != NULL && n > 0) {

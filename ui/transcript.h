@@ -32,6 +32,8 @@ void ui_transcript_clear(struct ui_transcript *t);
 /* Add an empty block at the end; `heading` may be NULL. Returns its number, never 0, never used
  * twice. */
 uint32_t ui_transcript_add(struct ui_transcript *t, enum ui_block_kind kind, const char *heading);
+/* The number of the block added last, also of one that was removed since; 0: there was none. */
+uint32_t ui_transcript_last(const struct ui_transcript *t);
 void ui_transcript_append(struct ui_transcript *t, uint32_t block, const char *text, size_t n);
 /* No more text comes. Until then a last byte that may be the first part of something (a carriage
  * return, half a character) is not shown. */

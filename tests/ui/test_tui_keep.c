@@ -206,6 +206,7 @@ enum { N_WORDS = 400 };
 
 /* A conversation whose first turn is long, kept, and the program left. */
 static void long_chat(void) {
+    t.rows = 60; /* a whole reply with its heading, however fast it came */
     tui_model_words(&t, N_WORDS, false);
     tui_start_idle(&t);
     say("a question to remember");
