@@ -435,8 +435,8 @@ START_TEST(two_programs) {
 }
 END_TEST
 
-/* A message that nobody answered, as an imported conversation may end: it stands ready again. */
-START_TEST(unanswered_stands_ready) {
+/* A store with what this file holds, imported, and taken up. */
+static void take_up(const char *json) {
     char path[128], args[192], id[14];
     struct cw_buf out = {0};
     tui_model_text(&t, "reply one");
@@ -446,15 +446,37 @@ START_TEST(unanswered_stands_ready) {
     snprintf(path, sizeof path, "%s/in.json", t.dir);
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
-    fputs("{\"messages\":[{\"role\":\"user\",\"content\":\"q one\"},"
-          "{\"role\":\"assistant\",\"content\":\"a one\"},"
-          "{\"role\":\"user\",\"content\":\"q two\"}]}",
-          f);
+    fputs(json, f);
     ck_assert_int_eq(fclose(f), 0);
     snprintf(args, sizeof args, "import %s", path);
     ck_assert_int_eq(run(&out, args), 0);
     snprintf(id, sizeof id, "%.13s", out.data);
+    cw_buf_free(&out);
     again("--resume", id);
+}
+
+/* Messages that cannot stand in turns are passed over; what follows them is shown. */
+START_TEST(out_of_turn_is_passed_over) {
+    take_up("{\"conversations\":[{\"from\":\"gpt\",\"value\":\"a zero\"},"
+            "{\"from\":\"human\",\"value\":\"q one\"},{\"from\":\"gpt\",\"value\":\"a one\"},"
+            "{\"from\":\"gpt\",\"value\":\"a more\"},{\"from\":\"human\",\"value\":\"q two\"},"
+            "{\"from\":\"gpt\",\"value\":\"a two\"}]}");
+    ck_assert(pty_wait_text(&t.pty, "   q one"));
+    ck_assert(pty_wait_text(&t.pty, "   a one"));
+    ck_assert(pty_wait_text(&t.pty, "   q two"));
+    ck_assert(pty_wait_text(&t.pty, "   a two"));
+    ck_assert(pty_wait_text(&t.pty, "2 messages are of another role"));
+    ck_assert(!pty_shows(&t.pty, "a zero"));
+    ck_assert(!pty_shows(&t.pty, "a more"));
+    tui_finish(&t);
+}
+END_TEST
+
+/* A message that nobody answered, as an imported conversation may end: it stands ready again. */
+START_TEST(unanswered_stands_ready) {
+    take_up("{\"messages\":[{\"role\":\"user\",\"content\":\"q one\"},"
+            "{\"role\":\"assistant\",\"content\":\"a one\"},"
+            "{\"role\":\"user\",\"content\":\"q two\"}]}");
     ck_assert(pty_wait_text(&t.pty, "   a one"));
     ck_assert(pty_wait_text(&t.pty, "has no reply yet"));
     ck_assert(pty_wait_text(&t.pty, "> q two"));
@@ -464,7 +486,6 @@ START_TEST(unanswered_stands_ready) {
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     leave();
-    cw_buf_free(&out);
     tui_end(&t);
 }
 END_TEST
@@ -645,6 +666,7 @@ int main(void) {
     tcase_add_test(c, chosen_from_a_list);
     tcase_add_test(c, two_programs);
     tcase_add_test(c, unanswered_stands_ready);
+    tcase_add_test(c, out_of_turn_is_passed_over);
     c = add_case(s, "no-room", 300);
     tcase_add_test(c, disk_full);
     tcase_add_test(c, read_only_home);
