@@ -138,7 +138,9 @@ void cmd_run_stats(struct app *a, const char *args) {
     cmd_line(page, "eval rate", "%.2f tokens/s", f->tps);
     cmd_line(page, "context", "%zu of %zu tokens", f->n_ctx_used, f->n_ctx);
     cmd_line(page, "stop", "%s", cw_stop_name(m->stop));
-    cmd_line(page, "seed", "%u", m->seed);
+    if (m->n_runs > 0) {
+        cmd_line(page, "seed", "%u", m->seed);
+    }
     for (size_t i = 0; i < m->n_changes; i++) {
         struct cw_buf label = {0};
         chat_change_label(&m->changes[i].from, &m->changes[i].to, &label);

@@ -379,8 +379,11 @@ static void on_token(struct app *a, const struct cw_event *ev) {
 }
 
 static void spark(struct app *a, const struct cw_event *ev) {
-    if (!a->cancelled) {
+    if (!a->cancelled && a->status.state != UI_STATE_ANSWERING) {
         a->status.state = UI_STATE_ANSWERING;
+        if (a->tree.made_room) { /* the line that offered to cancel it; the transcript keeps one */
+            a->hint[0] = '\0';
+        }
     }
     double now = cw_now();
     if (ev->figures.tps > 0 && now - a->spark_s >= SPARK_S) {
