@@ -18,13 +18,9 @@
 #include "app/app_impl.h"
 #include "app/commands.h"
 #include "app/engine.h"
-#include "app/power.h"
 #include "chinwag/clock.h"
 #include "chinwag/dirs.h"
 #include "ui/term.h"
-
-static const double FRAME_S = 1.0 / 60;
-static const double BATTERY_S = 30; /* between two looks at the power supply */
 
 static struct cw_buf notes; /* of app_chat_note, a line each */
 
@@ -54,91 +50,40 @@ void app_chat_note(const char *line) {
     cw_buf_printf(&notes, "%s%s", notes.len > 0 ? "\n" : "", line);
 }
 
-void app_apply_settings(struct app *a) {
-    app_apply_look(a);
+int app_apply_settings(struct app *a, struct cw_err *err) {
+    int rc = app_apply_look(a, err);
+    a->dirty = true;
     if (a->plain != NULL) {
-        return; /* nothing is captured, and no window named */
+        return rc; /* nothing is captured, and no window named */
     }
     ui_term_mouse(a->settings->mouse);
-    if (!a->settings->title && a->title[0] != '\0') {
-        ui_term_title(NULL);
-        a->title[0] = '\0';
+    if (!a->settings->title) {
+        app_draw_no_title(a);
     }
-    a->dirty = true;
+    return rc;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
-/* Whether what is being written is evaluated already. */
-static bool prefills(struct app *a, double now) {
-    if (a->settings->prefill_typing >= 0) {
-        return a->settings->prefill_typing == 1;
-    }
-    if (now >= a->battery_s) {
-        a->on_battery = app_on_battery();
-        a->battery_s = now + BATTERY_S;
-    }
-    return !a->on_battery;
-}
-
-void app_count_draft(struct app *a, double now) {
-    size_t n;
-    const char *text = ui_input_text(&n);
-    a->draft_ask_s = -1;
-    if (a->phase != APP_IDLE) {
-        return; /* asked again when the reply has ended */
-    }
-    if (n > 0) {
-        cw_generator_count(a->generator, text, n, a->draft_serial);
-    }
-    if (prefills(a, now) && !(n > 0 && text[0] == '/')) {
-        app_prepare_draft(a);
-    }
-}
-
-/* What was put in by /read and /glob must leave room for an answer. */
-static void check_attached(struct app *a) {
-    size_t n_ctx = a->status.n_ctx;
-    if (n_ctx > 0 && a->draft_tokens >= n_ctx) {
-        for (size_t i = 0; i < a->n_attached; i++) {
-            ui_input_detach(a->attached[i]);
-        }
-        app_hint(a, true, "too long: %zu tokens, the context holds %zu; taken out again",
-                 a->draft_tokens, n_ctx);
-        app_draft_changed(a);
-    } else {
-        app_hint(a, false, "the message is %zu tokens now, of %zu in the context", a->draft_tokens,
-                 n_ctx);
-    }
-    a->n_attached = 0;
-}
-
-void app_on_events(struct app *a) {
-    if (a->draft_known && a->n_attached > 0) {
-        check_attached(a);
-    }
-    bool ended = a->seen_request != 0 && (a->phase != APP_RUNNING || a->request != a->seen_request);
+/* Ring for a reply that took long, once it is there. */
+static void ring_bell(struct app *a) {
+    bool ended = a->bell.id != 0 && (a->phase != APP_RUNNING || a->run.id != a->bell.id);
     if (ended) {
-        double took_s = cw_now() - a->seen_s;
-        a->seen_request = 0;
+        double took_s = cw_now() - a->bell.begin_s;
+        a->bell.id = 0;
         if (a->settings->bell && took_s > a->settings->bell_after) {
             char text[64];
             snprintf(text, sizeof text, "the reply is there, after %.0f s", took_s);
             ui_term_notify(text);
         }
     }
-    if (a->phase == APP_RUNNING && a->seen_request == 0) {
-        a->seen_request = a->request;
-        a->seen_s = cw_now();
+    if (a->phase == APP_RUNNING && a->bell.id == 0) {
+        a->bell.id = a->run.id;
+        a->bell.begin_s = cw_now();
     }
 }
 
-static void on_signals(struct app *a) {
-    unsigned flags = ui_term_signals();
-    if (flags & (UI_SIGNAL_TERM | UI_SIGNAL_HUP)) {
-        a->leave = true;
-        a->leave_signal = flags;
-    }
+static void on_signals(struct app *a, unsigned flags) {
     if (flags & UI_SIGNAL_INT) {
         a->hint[0] = '\0';
         app_interrupt(a);
@@ -170,44 +115,30 @@ static double sooner(double a, double b) {
     return a < 0 ? b : b < 0 ? a : a < b ? a : b;
 }
 
-/* When the next frame is due; < 0: none is. */
-static double frame_due(const struct app *a) {
-    double figures = a->status_old ? a->status_s + APP_STATUS_S : -1;
-    if (!a->dirty) {
-        return figures;
-    }
-    return a->urgent ? a->frame_s + FRAME_S : a->frame_s + ui_term_pause();
+static double screen_due(const struct app *a) {
+    return sooner(app_draw_due(a), ui_keys_deadline(a->keys));
 }
 
+static const struct app_face screen = {
+    .show = app_draw_tick, .due = screen_due, .read = read_keys, .signals = on_signals};
+
 /* Milliseconds until something is due, rounded up; -1: nothing is. */
-static int timeout_ms(const struct app *a, double now) {
-    double due = frame_due(a);
-    due = sooner(due, ui_keys_deadline(a->keys));
-    due = sooner(due, a->draft_ask_s);
-    due = sooner(due, a->persist.due_s);
+static int timeout_ms(const struct app *a, const struct app_face *face) {
+    double due = sooner(face->due(a), sooner(a->draft.ask_s, a->persist.due_s));
     if (due < 0) {
         return -1;
     }
-    double ms = (due - now) * 1000;
+    double ms = (due - cw_now()) * 1000;
     return ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms + 1;
 }
 
-static void loop(struct app *a) {
+static void loop(struct app *a, const struct app_face *face) {
     bool more_events = false;
     while (!a->leave) {
         double now = cw_now();
-        if (a->draft_ask_s >= 0 && now >= a->draft_ask_s) {
-            app_count_draft(a, now);
-        }
-        double due = frame_due(a);
-        if (due >= 0 && now >= due) {
-            a->dirty = false;
-            a->frame_s = now;
-            app_draw(a);
-            ui_term_blit(&a->screen);
-            a->urgent = false;
-        }
+        app_draft_tick(a, now);
         app_persist_tick(a, now);
+        face->show(a, now);
         struct pollfd fds[4] = {
             {.fd = ui_term_fd(), .events = POLLIN},
             {.fd = ui_term_wake_fd(), .events = POLLIN},
@@ -215,20 +146,25 @@ static void loop(struct app *a) {
              .events = POLLIN},
             {.fd = app_persist_fd(a), .events = POLLIN},
         };
-        if (poll(fds, 4, more_events ? 0 : timeout_ms(a, cw_now())) < 0) {
+        if (poll(fds, 4, more_events ? 0 : timeout_ms(a, face)) < 0) {
             continue; /* interrupted: the flag's descriptor is readable now */
         }
         if (fds[1].revents != 0) {
-            on_signals(a);
+            unsigned flags = ui_term_signals();
+            if (flags & (UI_SIGNAL_TERM | UI_SIGNAL_HUP)) {
+                a->leave = true;
+                a->leave_signal = flags;
+            }
+            face->signals(a, flags);
         }
-        read_keys(a, fds[0].revents != 0);
+        face->read(a, fds[0].revents != 0);
         if (fds[2].revents != 0 || more_events) {
             more_events = app_drain(a);
         }
         if (fds[3].revents != 0) {
             app_persist_drain(a);
         }
-        app_on_events(a);
+        ring_bell(a);
     }
 }
 
@@ -269,7 +205,7 @@ int app_chat_run(struct app_settings *settings, const struct app_paths *paths) {
     struct app a = {
         .settings = settings,
         .paths = paths,
-        .draft_ask_s = -1,
+        .draft.ask_s = -1,
         .dirty = true,
         .status = {.state = UI_STATE_LOADING, .fraction = -1, .left_s = -1},
     };
@@ -298,7 +234,9 @@ int app_chat_run(struct app_settings *settings, const struct app_paths *paths) {
     }
     ui_screen_init(&a.screen, 1, 1);
     open_input(&a);
-    app_apply_settings(&a);
+    if (app_apply_settings(&a, &err) != CW_OK) {
+        app_tell(&a, true, err.text, strlen(err.text));
+    }
     if (notes.len > 0) {
         app_tell(&a, false, notes.data, notes.len);
         cw_buf_free(&notes);
@@ -307,12 +245,15 @@ int app_chat_run(struct app_settings *settings, const struct app_paths *paths) {
     app_publish(&a);
 
     if (a.plain != NULL) {
-        app_plain_loop(&a);
+        app_plain_begin(&a);
+        loop(&a, &app_plain_face);
+        app_plain_end(&a);
     } else {
-        loop(&a);
+        loop(&a, &screen);
     }
     ui_term_close(); /* first, so that nothing below can leave the terminal as it is */
     cw_generator_destroy(a.generator);
+    a.generator = NULL;
     ui_input_close();
     app_enter(&a, NULL);
     ui_lineedit_free(&a.needle);
@@ -324,7 +265,7 @@ int app_chat_run(struct app_settings *settings, const struct app_paths *paths) {
     app_tree_free(&a);
     chat_free(&a.chat);
     for (size_t i = 0; i < a.n_queue; i++) {
-        free(a.queue[i].text);
+        free(a.queue[i]);
     }
     free(a.queue);
     if (a.leave_signal != 0) {

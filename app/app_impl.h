@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The chat as its own parts see it: the state of the event loop, and what commands may do with it.
- * Private to app.c (the loop), turn.c (requests and replies), keys.c and live.c (what keys do), the
- * modes (page.c, palette.c, search.c, lens.c, pick.c), commands.c with the cmd_*.c, and draw.c.
- * Main thread.
+ * Private to app.c (the loop), turn.c (requests and replies), draft.c (what is being written),
+ * keys.c and live.c (what keys do), the modes (page.c, palette.c, search.c, lens.c, pick.c),
+ * commands.c with the cmd_*.c, and draw.c. Main thread.
  */
 #ifndef APP_APP_IMPL_H
 #define APP_APP_IMPL_H
@@ -22,18 +22,7 @@
 #include "ui/statusbar.h"
 #include "ui/transcript.h"
 
-/* Seconds without a key before the draft's tokens are counted. */
-#define APP_DRAFT_PAUSE_S 0.15
-/* Between two looks at the figures in the status bar while they flow. */
-#define APP_STATUS_S 0.5
-
 enum app_phase { APP_LOADING, APP_IDLE, APP_RUNNING, APP_NO_MODEL };
-
-/* A message that waits for the model, or for the reply before it to end. */
-struct app_queued {
-    char *text;
-    double entered_s; /* when Enter was pressed */
-};
 
 struct app;
 
@@ -50,6 +39,27 @@ struct app_mode {
 extern const struct app_mode app_mode_page, app_mode_palette, app_mode_search, app_mode_lens,
     app_mode_pick, app_mode_tree, app_mode_several, app_mode_chooser;
 
+/* The draft in the input line: its tokens, and the files put into it. draft.c. */
+struct app_draft {
+    uint64_t serial; /* of the last question; answers to older ones are void */
+    double ask_s;    /* when to ask; < 0: nothing to ask */
+    bool known;
+    size_t tokens;
+    size_t last;           /* tokens when it was last known; 0: never */
+    unsigned attached[32]; /* files put in since the last count */
+    size_t n_attached;
+    bool on_battery;
+    double battery_s; /* when to look again */
+};
+
+/* How the chat meets the person: on a screen (app.c), or in plain lines (plain.c). */
+struct app_face {
+    void (*show)(struct app *a, double now); /* what there is to show, if it is time */
+    double (*due)(const struct app *a);      /* when something will be; < 0: nothing */
+    void (*read)(struct app *a, bool readable);
+    void (*signals)(struct app *a, unsigned flags); /* UI_SIGNAL_* but those that end the chat */
+};
+
 struct app {
     struct app_settings *settings;
     const struct app_paths *paths;
@@ -63,15 +73,21 @@ struct app {
     struct app_tree tree;
     struct app_persist persist;
     struct ui_transcript *transcript;
-    struct app_queued *queue;
+    char **queue; /* [n_queue] messages that wait for the model, or for the reply before them */
     size_t n_queue;
 
-    /* the running request */
-    uint32_t request;
-    bool cancelled;
-    double prompt_s;             /* when evaluation began */
-    struct cw_sampling at_start; /* settings the reply began with */
-    double spark_s;              /* when the spark line got its last value */
+    struct { /* the running request, or the last one: turn.c */
+        uint32_t id;
+        bool cancelled;
+        double prompt_s;             /* when evaluation began */
+        struct cw_sampling at_start; /* settings the reply began with */
+        double spark_s;              /* when the spark line got its last value */
+    } run;
+    struct app_draft draft;
+    struct { /* the reply that the bell will ring for: app.c */
+        uint32_t id;
+        double begin_s;
+    } bell;
 
     struct app_plain *plain; /* a chat in plain lines; NULL: on the screen */
     struct ui_screen screen;
@@ -85,31 +101,18 @@ struct app {
         int selected; /* of the choices */
     } lens;
     struct ui_status status;
-    struct ui_status status_shown; /* as it was at status_s */
-    double status_s;
-    bool status_old; /* and not as it is */
-    char hint[512];  /* one line for the person, until the next key */
+    char hint[512]; /* one line for the person, until the next key */
     bool hint_error;
     bool dirty;
-    bool urgent;    /* the change is the person's doing: show it at once */
-    double frame_s; /* time of the last frame, monotonic */
-
-    /* tokens of the draft */
-    uint64_t draft_serial; /* of the last question; answers to older ones are void */
-    double draft_ask_s;    /* when to ask; < 0: nothing to ask */
-    bool draft_known;
-    size_t draft_tokens;
-    size_t draft_last;     /* tokens when it was last known; 0: never */
-    unsigned attached[32]; /* files put into the draft since its last count */
-    size_t n_attached;
-    bool on_battery;
-    double battery_s; /* when to look again */
-
-    /* the reply as the loop sees it: for the bell */
-    uint32_t seen_request;
-    double seen_s;   /* when it began */
-    char title[256]; /* of the window, as last set */
-    double rss_s;    /* when the memory was last asked for */
+    bool urgent; /* the change is the person's doing: show it at once */
+    struct {     /* what the screen shows: draw.c */
+        double frame_s;
+        struct ui_status status; /* as it was at status_s */
+        double status_s;
+        bool status_old; /* and not as it is */
+        double memory_s; /* when the memory was last asked for */
+        char title[256]; /* of the window */
+    } shown;
 };
 
 /* One line above the input, gone with the next key; in plain lines one like others. */
@@ -120,7 +123,7 @@ void app_tell(struct app *a, bool error, const char *text, size_t n);
 void app_show_page(struct app *a, struct ui_overlay *page); /* takes the page; NULL closes it */
 void app_enter(struct app *a, const struct app_mode *mode); /* NULL: back to the input line */
 void app_open_palette(struct app *a);
-/* A conversation to be loaded from the palette, if that is still open. */
+/* A conversation that the store found for what stands in the palette's line. */
 void app_palette_conversation(struct app *a, const char *title, const char *detail,
                               const char *name);
 void app_search_start(struct app *a, int step);
@@ -128,9 +131,10 @@ void app_lens_start(struct app *a);
 void app_pick_start(struct app *a);
 /* Put text on the clipboard and say so, or why not. */
 void app_copy(struct app *a, const char *text, size_t n, const char *what);
-/* Settings of the interface that are not looked at while drawing: take them over. */
-void app_apply_settings(struct app *a);
-void app_apply_look(struct app *a); /* theme and Markdown, as app_apply_settings has to */
+/* Settings of the interface that are not looked at while drawing: take them over. A theme that
+ * cannot be loaded leaves the one at hand; err says why. */
+int app_apply_settings(struct app *a, struct cw_err *err);
+int app_apply_look(struct app *a, struct cw_err *err); /* the part of theme and Markdown */
 /* Set what a preset sets; false: there is none of that name. */
 bool app_preset(struct app *a, const char *name);
 
@@ -164,14 +168,24 @@ void app_on_key(struct app *a, const struct ui_key *key);
 bool app_act(struct app *a, enum ui_action action, const struct ui_key *key);
 /* The live ones among them: settings, pausing, thinking. False: it is none of these. */
 bool app_act_live(struct app *a, enum ui_action action);
-/* The line was changed by something else than a key: count it anew. */
+/* The draft: it was changed and is to be counted anew, it was sent, its count came. */
 void app_draft_changed(struct app *a);
-void app_count_draft(struct app *a, double now); /* ask for it, as it is due */
-/* After events were taken: what hangs on counts and on the end of replies. */
-void app_on_events(struct app *a);
+void app_draft_sent(struct app *a);
+void app_draft_counted(struct app *a, uint64_t serial, size_t n);
+void app_draft_tick(struct app *a, double now); /* ask for its count once that is due */
+/* Put a file's text into it; false: there are too many already. */
+bool app_draft_attach(struct app *a, const char *name, const char *text, size_t n);
+
 /* Ctrl+C and SIGINT: what is nearest to being stopped is stopped. */
 void app_interrupt(struct app *a);
 
-void app_draw(struct app *a);
+/* Draw a frame if one is due, and when the next will be; < 0: none. */
+void app_draw_tick(struct app *a, double now);
+double app_draw_due(const struct app *a);
+/* In place of the input line, the keys of what has the keyboard: the first of the texts, from long
+ * to short, that fits. */
+void app_draw_keys(struct app *a, int row, const char *const *texts, size_t n);
+/* The window's title is the terminal's own again. */
+void app_draw_no_title(struct app *a);
 
 #endif

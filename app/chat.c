@@ -206,6 +206,18 @@ struct chat_message *chat_find(const struct chat *c, uint64_t id) {
     return NULL;
 }
 
+struct chat_message *chat_said(const struct chat *c, const char *text) {
+    const struct chat_message *last = c->n > 0 ? chat_last(c) : c->root;
+    for (size_t i = 0; last != NULL && i < last->n_children; i++) {
+        struct chat_message *m = last->children[i];
+        if (m->role == CHAT_USER && m->text.len == strlen(text) &&
+            memcmp(m->text.data, text, m->text.len) == 0) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
 static bool is_below(const struct chat_message *m, const struct chat_message *top) {
     while (m != NULL && m != top) {
         m = m->parent;

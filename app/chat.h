@@ -73,7 +73,6 @@ struct chat_message {
     /* what its prompt was made of, besides the messages before it */
     char *system;                /* NULL: none */
     struct chat_message *window; /* the first of them; NULL: all */
-    uint64_t window_id;          /* the same while it is being loaded */
     int think;
     unsigned char origin[CHAT_N_ORIGINS]; /* where each setting of the first run came from */
     size_t cost;                          /* tokens it takes in a prompt; 0: not known */
@@ -140,12 +139,14 @@ void chat_cut(struct chat *c, size_t n);
 size_t chat_sibling(const struct chat *c, const struct chat_message *m, size_t *n);
 /* Go to the sibling `step` places on, and deep; false: there is none. */
 bool chat_select(struct chat *c, size_t i, int step);
-/* Index in the path; SIZE_MAX: it is not on it. */
 /* A message as it was kept; the path does not move. NULL when it would break the alternation. */
 struct chat_message *chat_import(struct chat *c, struct chat_message *parent, enum chat_role role,
                                  uint64_t id);
+/* Index in the path; SIZE_MAX: it is not on it. */
 size_t chat_index(const struct chat *c, const struct chat_message *m);
 struct chat_message *chat_find(const struct chat *c, uint64_t id); /* NULL: none */
+/* The message of the person that says this right behind the path; NULL: none does. */
+struct chat_message *chat_said(const struct chat *c, const char *text);
 
 /* Take a message and all below it out of the tree, as if it had never been. */
 void chat_remove(struct chat *c, struct chat_message *m);

@@ -11,7 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "app/words.h"
 
 /* ---- errors and output ---------------------------------------------------------------------- */
 
@@ -122,15 +125,7 @@ int cli_finish(void) {
 /* ---- help ----------------------------------------------------------------------------------- */
 
 static bool word_in(const char *list, const char *word) {
-    size_t n = strlen(word);
-    for (const char *p = list; *p; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-        if (len == n && memcmp(p, word, n) == 0) {
-            return true;
-        }
-        p += len;
-    }
-    return false;
+    return app_words_hold(list, word, strlen(word), NULL);
 }
 
 bool cli_accepts(const struct cli_command *command, const struct app_option *o) {
@@ -151,15 +146,13 @@ bool cli_accepts(const struct cli_command *command, const struct app_option *o) 
 static void put_wrapped(const char *text, size_t indent) {
     enum { WIDTH = 79 };
     size_t column = indent;
-    for (const char *p = text; *p; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-        if (column > indent && column + 1 + len > WIDTH) {
+    for (struct cw_str word; app_words_next(&text, &word);) {
+        if (column > indent && column + 1 + word.len > WIDTH) {
             cw_buf_printf(&output, "\n%*s", (int)indent, "");
             column = indent;
         }
-        cw_buf_printf(&output, "%s%.*s", column > indent ? " " : "", (int)len, p);
-        column += len + (column > indent);
-        p += len;
+        cw_buf_printf(&output, "%s%.*s", column > indent ? " " : "", (int)word.len, word.data);
+        column += word.len + (column > indent);
     }
     cw_buf_putc(&output, '\n');
 }
@@ -169,10 +162,9 @@ static void help_row(const char *names, const char *arg, const char *text) {
     enum { INDENT = 26 };
     size_t begin = output.len;
     cw_buf_puts(&output, "  ");
-    for (const char *p = names; *p; p += strspn(p, " ")) {
-        size_t len = strcspn(p, " ");
-        cw_buf_printf(&output, "%s%.*s", output.len > begin + 2 ? ", " : "", (int)len, p);
-        p += len;
+    for (struct cw_str name; app_words_next(&names, &name);) {
+        cw_buf_printf(&output, "%s%.*s", output.len > begin + 2 ? ", " : "", (int)name.len,
+                      name.data);
     }
     cw_buf_printf(&output, "%s%s", arg ? " " : "", arg ? arg : "");
     size_t column = output.len - begin;
@@ -189,13 +181,12 @@ static void help_option(const struct app_option *o) {
     struct cw_buf text = {0};
     /* Short spellings first, then the name, then the longer ones. */
     for (int pass = 0; pass < 2; pass++) {
-        for (const char *p = o->flags; *p; p += strspn(p, " ")) {
-            size_t len = strcspn(p, " ");
-            bool is_long = strncmp(p, "--", 2) == 0;
+        const char *flags = o->flags;
+        for (struct cw_str flag; app_words_next(&flags, &flag);) {
+            bool is_long = strncmp(flag.data, "--", 2) == 0;
             if (is_long == (pass == 1)) {
-                cw_buf_printf(&names, "%.*s ", (int)len, p);
+                cw_buf_printf(&names, "%.*s ", (int)flag.len, flag.data);
             }
-            p += len;
         }
         if (pass == 0) {
             bool on = o->kind == APP_BOOL && strcmp(o->builtin, "on") == 0;
@@ -212,9 +203,12 @@ static void help_option(const struct app_option *o) {
 }
 
 static int help(const struct cli_command *command) {
-    static const char *const groups[] = {"model", "sampling", "engine", "interface"};
-    cw_buf_printf(&output, "usage: chinwag%s%s %s\n\n", *command->name ? " " : "", command->name,
-                  command->synopsis);
+    struct cw_buf usage = {0};
+    cw_buf_printf(&usage, "chinwag %s %s", command->name, command->synopsis);
+    cw_buf_puts(&output, "usage: ");
+    put_wrapped(usage.data, strlen("usage: "));
+    cw_buf_free(&usage);
+    cw_buf_putc(&output, '\n');
     put_wrapped(command->summary, 0);
     if (!*command->name) {
         cw_buf_printf(&output, "\ncommands (chinwag COMMAND --help tells more):\n");
@@ -226,14 +220,14 @@ static int help(const struct cli_command *command) {
     for (size_t i = 0; i < command->n_flags; i++) {
         help_row(command->flags[i].names, command->flags[i].arg, command->flags[i].help);
     }
-    help_row("--help", NULL, "Show this help.");
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+    help_row("-h --help", NULL, "Show this help.");
+    for (const char *const *group = app_option_groups; *group; group++) {
         bool any = false;
         for (size_t i = 0; i < app_n_options; i++) {
-            if (strcmp(app_options[i].group, groups[g]) == 0 &&
+            if (strcmp(app_options[i].group, *group) == 0 &&
                 cli_accepts(command, &app_options[i])) {
                 if (!any) {
-                    cw_buf_printf(&output, "\n%s:\n", groups[g]);
+                    cw_buf_printf(&output, "\n%s:\n", *group);
                 }
                 any = true;
                 help_option(&app_options[i]);
@@ -278,6 +272,49 @@ static void add_given(struct cli *c, const struct cli_flag *flag, const char *va
     c->n_given++;
 }
 
+static bool is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* There is no such option: tell, with the one that was likely meant. */
+static int no_such_option(struct cli *c, const char *word) {
+    bool off = strncmp(word, "--no-", 5) == 0; /* only what is on or off can be meant */
+    const char *rest = word + (off ? 5 : 0);
+    struct app_nearest near = {.word = {rest, strlen(rest)}};
+    for (size_t i = 0; i < c->command->n_flags && !off; i++) {
+        app_nearest_try(&near, c->command->flags[i].names);
+    }
+    for (size_t i = 0; i < app_n_options; i++) {
+        const struct app_option *o = &app_options[i];
+        if (cli_accepts(c->command, o) && (!off || o->kind == APP_BOOL)) {
+            app_nearest_try(&near, off ? "" : o->flags);
+            app_nearest_try(&near, o->name);
+        }
+    }
+    if (!near.name.data) {
+        return cli_usage(c, "%s: no such option", word);
+    }
+    const char *dashes = off ? "--no-" : *near.name.data == '-' ? "" : "--";
+    return cli_usage(c, "%s: no such option; did you mean %s%.*s?", word, dashes,
+                     (int)near.name.len, near.name.data);
+}
+
+static int no_such_command(struct cli *c, const char *word) {
+    struct app_nearest near = {.word = {word, strlen(word)}};
+    for (size_t i = 0; cli_commands[i]; i++) {
+        app_nearest_try(&near, cli_commands[i]->name);
+    }
+    if (is_file(word)) {
+        return cli_usage(c, "%s: no such command; did you mean -m %s?", word, word);
+    }
+    if (near.name.data) {
+        return cli_usage(c, "%s: no such command; did you mean %.*s?", word, (int)near.name.len,
+                         near.name.data);
+    }
+    return cli_usage(c, "%s: no such command", word);
+}
+
 /* One argument that begins with '-'; *i is its index, moved on past a value. Returns CLI_OK or
  * CLI_USAGE after telling why. */
 static int parse_flag(struct cli *c, int argc, char **argv, int *i) {
@@ -298,7 +335,7 @@ static int parse_flag(struct cli *c, int argc, char **argv, int *i) {
     const struct cli_flag *flag = find_flag(c->command, name);
     const struct app_option *o = flag ? NULL : find_option(c->command, name, &off);
     if (!flag && !o) {
-        return cli_usage(c, "%s: no such option", name);
+        return no_such_option(c, name);
     }
     bool wants = flag ? flag->arg != NULL : o->kind != APP_BOOL;
     if (wants && !value) {
@@ -356,7 +393,7 @@ int cli_run(const struct cli_command *command, int argc, char **argv) {
         } else if (!command->operand && *command->name) {
             status = cli_usage(&c, "%s: takes no such argument", argv[i]);
         } else if (!command->operand) {
-            status = cli_usage(&c, "%s: no such command", argv[i]);
+            status = no_such_command(&c, argv[i]);
         } else if (c.operand && c.n_more < command->n_more) {
             c.more[c.n_more++] = argv[i];
         } else if (c.operand) {

@@ -25,6 +25,7 @@ static const struct bench_part parts[] = {
     {"--typing", true, bench_typing, bench_typing_print},
     {"--lookup", true, bench_lookup, bench_lookup_print},
     {"--replies", true, bench_replies, bench_replies_print},
+    {"--fork", true, bench_fork, bench_fork_print},
     {"--ui", true, bench_ui, bench_ui_print},
     {NULL, true, bench_all, bench_speed_print},
 };
@@ -308,6 +309,7 @@ static const struct cli_flag flags[] = {
     {"--rate", "N", "Characters a second of --typing. [8]"},
     {"--lookup", NULL, "Decoding with and without lookup, of text that repeats and of prose."},
     {"--replies", "N", "N replies decoded together against one. At most 8."},
+    {"--fork", NULL, "What a branch at a token of a long chat costs before it is evaluated."},
     {"--ui", NULL,
      "The chat on a terminal of 80x24: bytes sent for each byte of text, share of the CPU that "
      "drawing takes, and how soon keys are answered while the engine runs."},
@@ -316,8 +318,9 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_bench = {
     .name = "bench",
-    .synopsis = "-m MODEL [-p 512] [-n 128] [-d 0,4096] [-r 3] [--rows | --start | --limits | "
-                "--naive | --kernels | --typing | --lookup | --replies N | --ui] [--json] [ENGINE]",
+    .synopsis = "[-m MODEL] [-p 512] [-n 128] [-d 0,4096] [-r 3] [--rows | --start | --limits | "
+                "--naive | --kernels | --typing | --lookup | --replies N | --fork | --ui] [--json] "
+                "[ENGINE]",
     .summary = "Measure prefill, decode, start and what the machine could give.",
     .options = "model pre ctx @engine",
     .flags = flags,

@@ -54,6 +54,8 @@ int bench_lookup(struct bench *b, struct json_object *out, struct cw_err *err);
 void bench_lookup_print(struct json_object *out);
 int bench_replies(struct bench *b, struct json_object *out, struct cw_err *err);
 void bench_replies_print(struct json_object *out);
+int bench_fork(struct bench *b, struct json_object *out, struct cw_err *err);
+void bench_fork_print(struct json_object *out);
 int bench_ui(struct bench *b, struct json_object *out, struct cw_err *err);
 void bench_ui_print(struct json_object *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the generator's thread adds to the engine: evaluating a message while it is typed, guessing
- * tokens from what stands there already, and several replies at once. Each is measured against the
- * same request without it, in turn, and the tokens of both are compared.
+ * tokens from what stands there already, several replies at once, each measured against the same
+ * request without it, in turn, and the tokens of both compared; and a branch out of a long chat.
  */
 #include "app/cli_bench.h"
 
@@ -25,6 +25,7 @@ struct talk {
     struct cw_ids ids[CW_MAX_REPLIES];
     struct cw_figures figures;
     double begin, end;
+    uint64_t count; /* of CW_EV_COUNT */
     struct cw_err err;
 };
 
@@ -56,6 +57,7 @@ static int follow(struct cw_generator *g, enum cw_event_kind last, struct talk *
             if (ev.kind == last) {
                 if (t) {
                     t->figures = ev.figures;
+                    t->count = ev.kind == CW_EV_COUNT ? ev.u.count.n : 0;
                     t->end = cw_now();
                 }
                 return CW_OK;
@@ -226,8 +228,9 @@ static const char code_question[] =
 static const char prose_question[] =
     "Write a story about a lighthouse keeper who finds a letter in a bottle.";
 
+/* `to_end`: the reply ends where the model ends it, for what comes after code repeated is none. */
 static int race_lookup(struct bench *b, struct cw_generator *g, const char *name, const char *text,
-                       double temp, struct json_object *rows, struct cw_err *err) {
+                       bool to_end, double temp, struct json_object *rows, struct cw_err *err) {
     double off[BENCH_MAX_RUNS];
     double on[BENCH_MAX_RUNS];
     struct talk t[2] = {{.begin = 0}};
@@ -238,6 +241,7 @@ static int race_lookup(struct bench *b, struct cw_generator *g, const char *name
         for (int with = 0; with < 2 && rc == CW_OK; with++) {
             struct cw_message message;
             struct cw_request req = request(g, text, &message, REPLY_TOKENS);
+            req.ignore_eog = !to_end;
             req.lookup = with != 0;
             rc = ask(g, &req, &t[with], err);
         }
@@ -272,9 +276,9 @@ int bench_lookup(struct bench *b, struct json_object *out, struct cw_err *err) {
         struct cw_sampling sampling = b->cli->settings.sampling;
         sampling.temp = (float)temps[i];
         cw_generator_publish(g, &sampling);
-        rc = race_lookup(b, g, "code", code_question, temps[i], rows, err);
+        rc = race_lookup(b, g, "code", code_question, true, temps[i], rows, err);
         if (rc == CW_OK) {
-            rc = race_lookup(b, g, "prose", prose_question, temps[i], rows, err);
+            rc = race_lookup(b, g, "prose", prose_question, false, temps[i], rows, err);
         }
     }
     cw_generator_destroy(g);
@@ -359,4 +363,104 @@ void bench_replies_print(struct json_object *out) {
     bench_put(out, "ratio", "ratio", "", 2);
     cw_buf_printf(cli_out(), "%-26s %9s\n", "same tokens as alone",
                   json_object_get_boolean(same) ? "yes" : "no");
+}
+
+/* ---- a branch out of a long chat ------------------------------------------------------------- */
+
+/* A message of about `n` tokens. */
+static int long_message(struct cw_generator *g, uint64_t n, struct cw_buf *text,
+                        struct cw_err *err) {
+    struct talk t = {0};
+    cw_generator_count(g, letter, sizeof letter - 1, 1);
+    int rc = follow(g, CW_EV_COUNT, &t, err);
+    for (uint64_t at = 0; rc == CW_OK && at + t.count <= n; at += t.count) {
+        cw_buf_printf(text, "%s%s", openings[at % (sizeof openings / sizeof *openings)], letter);
+    }
+    return rc;
+}
+
+/* Seconds from the request to the first token of a reply that goes another way at token `at` of
+ * the long one: `id` stands there instead. */
+static int time_fork(struct cw_generator *g, const char *text, const struct cw_ids *reply,
+                     size_t at, int32_t id, double *seconds, uint64_t *n_evaluated,
+                     struct cw_err *err) {
+    const struct cw_tokenizer *tokenizer = cw_generator_tokenizer(g);
+    struct cw_message messages[2];
+    struct cw_buf said = {0};
+    struct cw_ids ids = {0};
+    struct talk t = {0};
+    cw_ids_append(&ids, reply->v, at);
+    cw_ids_add(&ids, id);
+    for (size_t i = 0; i < ids.n; i++) {
+        cw_tokenizer_piece(tokenizer, ids.v[i], false, i == 0, &said);
+    }
+    struct cw_request req = request(g, text, &messages[0], 1);
+    messages[1] = (struct cw_message){.role = "assistant",
+                                      .content = said.data ? said.data : "",
+                                      .len = said.len,
+                                      .ids = ids.v,
+                                      .n_ids = ids.n};
+    req.n_messages = 2;
+    req.continue_reply = true;
+    req.first_position = ids.n;
+    int rc = ask(g, &req, &t, err);
+    *seconds = t.figures.ttft_s;
+    *n_evaluated = t.figures.n_evaluated;
+    talk_free(&t);
+    cw_buf_free(&said);
+    cw_ids_free(&ids);
+    return rc;
+}
+
+int bench_fork(struct bench *b, struct json_object *out, struct cw_err *err) {
+    struct cw_generator *g = NULL;
+    struct cw_buf text = {0};
+    struct cw_message message;
+    struct talk t = {0};
+    double cost[BENCH_MAX_RUNS];
+    uint64_t n_evaluated = 0, most_evaluated = 0;
+    size_t n = 0;
+    int rc = open_generator(b, 0, &g, out, err);
+    uint64_t room = b->cli->settings.n_ctx > 0 ? (uint64_t)b->cli->settings.n_ctx : CONTEXT;
+    if (rc == CW_OK && !cw_generator_has_template(g)) {
+        rc = cw_fail(err, CW_EUNSUP, "a model without a chat template has no chats to branch");
+    }
+    if (rc == CW_OK) {
+        rc = long_message(g, room - room / 4, &text, err);
+    }
+    if (rc == CW_OK) {
+        struct cw_request req = request(g, text.data ? text.data : "", &message, (int64_t)room / 8);
+        rc = ask(g, &req, &t, err);
+    }
+    double token_s = t.figures.tps > 0 ? 1 / t.figures.tps : 0;
+    const struct cw_ids *reply = &t.ids[0];
+    if (rc == CW_OK && reply->n < 3) {
+        rc = cw_fail(err, CW_EFULL, "the reply is too short to branch in it");
+    }
+    for (; n < (size_t)b->n_runs && rc == CW_OK; n++) {
+        size_t at = 1 + (97 * n + 61) % (reply->n - 2); /* here and there */
+        rc = time_fork(g, text.data, reply, at, reply->v[at + 1], &cost[n], &n_evaluated, err);
+        cost[n] -= token_s * (double)n_evaluated;
+        most_evaluated = n_evaluated > most_evaluated ? n_evaluated : most_evaluated;
+    }
+    if (rc == CW_OK) {
+        bench_add_whole(out, "chat_tokens", (double)t.figures.n_ctx_used);
+        bench_add(out, "token_ms", token_s * 1e3);
+        bench_add(out, "fork_ms", bench_median(cost, n) * 1e3);
+        bench_add(out, "fork_ms_worst", cost[n - 1] * 1e3);
+        bench_add_whole(out, "evaluated_at_most", (double)most_evaluated);
+    }
+    cw_generator_destroy(g);
+    talk_free(&t);
+    cw_buf_free(&text);
+    return rc;
+}
+
+void bench_fork_print(struct json_object *out) {
+    cw_buf_printf(cli_out(), "a branch at some token of a chat of %.0f\n",
+                  bench_number(out, "chat_tokens"));
+    bench_put(out, "fork_ms", "before its own evaluation", "ms", 1);
+    bench_put(out, "fork_ms_worst", "at worst", "ms", 1);
+    bench_put(out, "token_ms", "a token's evaluation", "ms", 1);
+    bench_put(out, "evaluated_at_most", "tokens evaluated", "", 0);
 }

@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "app/cli.h"
+#include "app/words.h"
 
 /* Ends in a blank each. No name of a table holds anything that a shell would read. */
 static void add_words(struct cw_buf *to, const char *words) {
-    for (const char *p = words; *p; p += strspn(p, " ")) {
-        size_t n = strcspn(p, " ");
-        cw_buf_printf(to, "%.*s ", (int)n, p);
-        p += n;
+    for (struct cw_str word; app_words_next(&words, &word);) {
+        cw_buf_printf(to, "%.*s ", (int)word.len, word.data);
     }
 }
 
@@ -30,11 +29,10 @@ static void option_names(struct cw_buf *to, const struct app_option *o) {
 static void put_pattern(const char *names, const char *more) {
     bool first = true;
     for (int pass = 0; pass < 2; pass++) {
-        for (const char *p = pass ? more : names; *p; p += strspn(p, " ")) {
-            size_t n = strcspn(p, " ");
-            cw_buf_printf(cli_out(), "%s%.*s", first ? "        " : "|", (int)n, p);
+        const char *list = pass ? more : names;
+        for (struct cw_str name; app_words_next(&list, &name);) {
+            cw_buf_printf(cli_out(), "%s%.*s", first ? "        " : "|", (int)name.len, name.data);
             first = false;
-            p += n;
         }
     }
     cw_buf_puts(cli_out(), ") ");

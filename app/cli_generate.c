@@ -227,7 +227,7 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_generate = {
     .name = "generate",
-    .synopsis = "-m MODEL --tokens 1,2,3 -n N [-s SEED] [--at N:KEY=VALUE]... [ENGINE]",
+    .synopsis = "[-m MODEL] --tokens 1,2,3 -n N [-s SEED] [--at N:KEY=VALUE]... [ENGINE]",
     .summary = "Generate from ids and print ids, text and figures as JSON; greedy unless a seed or "
                "a sampling setting is given.",
     .options = "model pre ctx predict stop @sampling @engine",

@@ -425,7 +425,7 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_info = {
     .name = "info",
-    .synopsis = "MODEL [--json] [--tensors]",
+    .synopsis = "[MODEL] [--json] [--tensors]",
     .summary = "Show what a GGUF file holds, the memory it needs and what of it is unsupported.",
     .operand = "MODEL",
     .options = "model pre ctx @engine",

@@ -164,7 +164,7 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_logits = {
     .name = "logits",
-    .synopsis = "-m MODEL --tokens 1,2,3 [--all] [--top K] [-c N] [ENGINE]",
+    .synopsis = "[-m MODEL] --tokens 1,2,3 [--all] [--top K] [-c N] [ENGINE]",
     .summary = "Print the logits after the given ids as JSON.",
     .options = "model ctx @engine",
     .flags = flags,

@@ -4,15 +4,14 @@
  * program runs by: options, commands and their flags, keys, slash commands. Only what no table
  * holds is written here.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app/cli.h"
 #include "app/commands.h"
+#include "app/words.h"
 #include "ui/keymap.h"
-
-static const char *const groups[][2] = {
-    {"model", "Model"}, {"sampling", "Sampling"}, {"engine", "Engine"}, {"interface", "Interface"}};
 
 /* ---- roff ----------------------------------------------------------------------------------- */
 
@@ -70,16 +69,14 @@ static void section(const char *macro, const char *title) {
 
 /* The words of a list in bold, with commas. */
 static void put_names(const char *names, const char *before, bool first) {
-    for (const char *p = names; *p; p += strspn(p, " ")) {
+    for (struct cw_str name; app_words_next(&names, &name);) {
         char word[64];
-        size_t n = strcspn(p, " ");
-        snprintf(word, sizeof word, "%s%.*s", before, (int)n, p);
+        snprintf(word, sizeof word, "%s%.*s", before, (int)name.len, name.data);
         if (!first) {
             cw_buf_puts(cli_out(), ", ");
         }
         font('B', word);
         first = false;
-        p += n;
     }
 }
 
@@ -134,10 +131,12 @@ static void put_options(void) {
          "them can be changed during a chat by /set. Each value is the one given last in this "
          "order: built in, recommended by the model's file, config.ini, command line, changed in "
          "the chat.");
-    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        section("SS", groups[g][1]);
+    for (const char *const *group = app_option_groups; *group; group++) {
+        char title[32];
+        snprintf(title, sizeof title, "%c%s", toupper((unsigned char)**group), *group + 1);
+        section("SS", title);
         for (size_t i = 0; i < app_n_options; i++) {
-            if (strcmp(app_options[i].group, groups[g][0]) == 0) {
+            if (strcmp(app_options[i].group, *group) == 0) {
                 put_option(&app_options[i]);
             }
         }
@@ -229,8 +228,14 @@ static void put_entries(const char *title, const struct entry *entries, size_t n
 
 static const struct entry files[] = {
     {"$XDG_CONFIG_HOME/chinwag/config.ini", "Settings, a line \"name = value\" each."},
+    {"$XDG_CONFIG_HOME/chinwag/personas, prompts",
+     "Settings and texts of your own: personas/NAME.ini for --persona and /persona, "
+     "prompts/NAME.txt for /prompt."},
     {"$XDG_DATA_HOME/chinwag/models", "Models that -m finds by name."},
+    {"$XDG_DATA_HOME/chinwag/conversations.db", "What was said, unless it was private."},
     {"$XDG_STATE_HOME/chinwag/history", "What was written in the input line."},
+    {"$XDG_CACHE_HOME/chinwag",
+     "Snapshots that spare reading a conversation anew; they may be removed at any time."},
 };
 static const struct entry environment[] = {
     {"NO_COLOR", "Switches colours off."},

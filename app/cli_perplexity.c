@@ -135,7 +135,7 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_perplexity = {
     .name = "perplexity",
-    .synopsis = "-m MODEL -f FILE [--windows N] [--json] [ENGINE]",
+    .synopsis = "[-m MODEL] -f FILE [--windows N] [--json] [ENGINE]",
     .summary = "Measure how well the model predicts a text, in windows of 512 tokens.",
     .options = "model pre @engine",
     .flags = flags,

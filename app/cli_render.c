@@ -194,7 +194,7 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_render = {
     .name = "render",
-    .synopsis = "-m MODEL | --template FILE [--bos S --eos S] [--no-generation-prompt] "
+    .synopsis = "[-m MODEL | --template FILE] [--bos S --eos S] [--no-generation-prompt] "
                 "[--now TIME] < messages.json",
     .summary = "Print the prompt that the chat template makes of a conversation.",
     .options = "model pre think",

@@ -15,6 +15,7 @@
 #include "app/cli.h"
 #include "app/exchange.h"
 #include "app/json.h"
+#include "app/keep.h"
 #include "chinwag/snapshot.h"
 
 enum {
@@ -28,13 +29,7 @@ enum {
 static struct cw_store *open_store(struct cli *c, int *status) {
     struct cw_store *s = NULL;
     struct cw_err err = {0};
-    if (!*c->paths.data) {
-        cw_fail(&err, CW_EIO, "%s", c->paths.reason);
-        *status = cli_failed("conversations", &err);
-        return NULL;
-    }
-    const struct cw_store_options opt = {.dir = c->paths.data, .max_queued = SIZE_MAX / 2};
-    if (cw_store_create(&s, &opt, &err) != CW_OK) {
+    if (app_keep_open(&s, &c->paths, SIZE_MAX / 2, &err) != CW_OK) {
         *status = cli_failed("conversations", &err);
     }
     return s;
@@ -375,13 +370,7 @@ static int run_delete(struct cli *c) {
         cw_fail(&err, CW_EBUSY, "%s: it is open in another program", c->operand);
         status = cli_failed("delete", &err);
     } else if (ev) {
-        struct cw_err err = {0};
-        char key[20];
-        snprintf(key, sizeof key, "%016llx", (unsigned long long)ev->conversation.id);
         cw_store_delete(s, ev->conversation.id, NULL);
-        if (*c->paths.cache && cw_snapshots_remove(c->paths.cache, key, &err) != CW_OK) {
-            cli_note("%s", err.text);
-        }
     }
     cw_store_event_free(ev);
     return close_store(s, status);

@@ -203,7 +203,7 @@ static const struct cli_flag flags[] = {
 
 const struct cli_command cli_tokenize = {
     .name = "tokenize",
-    .synopsis = "-m MODEL [--special] [--bos] [--json] [--detokenize] [--jsonl] < TEXT",
+    .synopsis = "[-m MODEL] [--special] [--bos] [--json] [--detokenize] [--jsonl] < TEXT",
     .summary = "Turn standard input into token ids, or ids back into text.",
     .options = "model pre",
     .flags = flags,

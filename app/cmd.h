@@ -19,6 +19,15 @@ const struct app_option *cmd_find_option(struct cw_str word);
 void cmd_set_option(struct app *a, const struct app_option *o, const char *value);
 void cmd_show_setting(struct app *a, const struct app_option *o);
 void cmd_page_settings(struct app *a);
+/* A setting as a line of a page: its value, and in brackets where it came from and `more`. */
+void cmd_setting_line(const struct app *a, struct ui_overlay *page, const struct app_option *o,
+                      const char *value, const char *origin, const char *more);
+/* There is none of that name: which was likely meant. */
+void cmd_unknown_setting(struct app *a, struct cw_str word);
+/* Where settings changed in a reply, as lines of a page. */
+void cmd_changes(struct ui_overlay *page, const struct chat_message *m);
+/* How long a reply took, and how it ended. */
+void cmd_figures(struct ui_overlay *page, const struct chat_message *m);
 /* A line of a page. */
 void cmd_line(struct ui_overlay *page, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -27,9 +36,6 @@ void cmd_line(struct ui_overlay *page, const char *key, const char *fmt, ...)
 void cmd_run_exit(struct app *a, const char *args);
 void cmd_run_help(struct app *a, const char *args);
 void cmd_run_new(struct app *a, const char *args);
-void cmd_run_regen(struct app *a, const char *args);
-void cmd_run_continue(struct app *a, const char *args);
-void cmd_run_undo(struct app *a, const char *args);
 void cmd_run_stop(struct app *a, const char *args);
 
 /* cmd_keep.c */
@@ -39,8 +45,14 @@ void cmd_run_rename(struct app *a, const char *args);
 void cmd_run_delete(struct app *a, const char *args);
 void cmd_run_undelete(struct app *a, const char *args);
 void cmd_run_private(struct app *a, const char *args);
+void cmd_run_export(struct app *a, const char *args);
+void cmd_complete_export(const struct app *a, const char *line, size_t begin,
+                         struct ui_candidates *out);
 
 /* cmd_tree.c */
+void cmd_run_regen(struct app *a, const char *args);
+void cmd_run_continue(struct app *a, const char *args);
+void cmd_run_undo(struct app *a, const char *args);
 void cmd_run_redo(struct app *a, const char *args);
 void cmd_run_edit(struct app *a, const char *args);
 void cmd_run_fork(struct app *a, const char *args);
@@ -77,6 +89,8 @@ void cmd_run_read(struct app *a, const char *args);
 void cmd_run_glob(struct app *a, const char *args);
 void cmd_run_copy(struct app *a, const char *args);
 void cmd_run_save(struct app *a, const char *args);
+/* Write all of it, or errno says why not. Without `over` a file that is there stays as it is. */
+bool cmd_write_file(const char *path, bool over, const struct cw_buf *text);
 void cmd_complete_copy(const struct app *a, const char *line, size_t begin,
                        struct ui_candidates *out);
 void cmd_complete_file(const struct app *a, const char *line, size_t begin,

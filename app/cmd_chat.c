@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Commands that begin, repeat, stop and leave.
+ * Commands that begin, stop, leave and help.
  */
 #include "app/cmd.h"
-
-/* ---- leaving, beginning, repeating ---------------------------------------------------------- */
 
 void cmd_run_exit(struct app *a, const char *args) {
     a->leave = true;

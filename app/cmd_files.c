@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "app/cmd.h"
+#include "chinwag/file.h"
 #include "chinwag/utf8.h"
 
 enum { MAX_BYTES = 4 * 1024 * 1024, MAX_FILES = 32 };
@@ -50,21 +51,15 @@ static bool read_text(const char *path, struct cw_buf *out, char why[128]) {
     } else if (st.st_size > MAX_BYTES) {
         snprintf(why, 128, "it is too long: %.1f MB, at most %d MiB are taken",
                  (double)st.st_size / 1e6, MAX_BYTES / 1024 / 1024);
-    } else if (st.st_size == 0) {
-        snprintf(why, 128, "it is empty");
     } else {
-        char *bytes = cw_malloc((size_t)st.st_size);
-        ssize_t got, n = 0;
-        while (n < st.st_size && (got = read(fd, bytes + n, (size_t)(st.st_size - n))) > 0) {
-            n += got;
-        }
-        const char *bad = n > 0 ? not_text(bytes, (size_t)n) : "it cannot be read";
-        if (bad == NULL) {
-            cw_buf_add(out, bytes, (size_t)n);
-        } else {
+        const char *bad = cw_file_read_fd(fd, path, MAX_BYTES, out, NULL) != CW_OK
+                              ? "it cannot be read"
+                          : out->len == 0 ? "it is empty"
+                                          : not_text(out->data, out->len);
+        if (bad != NULL) {
+            cw_buf_free(out);
             snprintf(why, 128, "%s", bad);
         }
-        free(bytes);
     }
     if (fd >= 0) {
         close(fd);
@@ -84,18 +79,15 @@ static bool attach(struct app *a, const char *path, size_t *bytes, char why[128]
     if (whole.data[whole.len - 1] != '\n') {
         cw_buf_putc(&whole, '\n');
     }
-    unsigned number = a->n_attached < sizeof a->attached / sizeof a->attached[0]
-                          ? ui_input_attach(slash ? slash + 1 : path, whole.data, whole.len)
-                          : 0;
-    if (number > 0) {
-        a->attached[a->n_attached++] = number;
+    bool attached = app_draft_attach(a, slash ? slash + 1 : path, whole.data, whole.len);
+    if (attached) {
         *bytes += text.len;
     } else {
         snprintf(why, 128, "there are too many files in the message already");
     }
     cw_buf_free(&text);
     cw_buf_free(&whole);
-    return number > 0;
+    return attached;
 }
 
 void cmd_run_read(struct app *a, const char *args) {
@@ -120,10 +112,9 @@ void cmd_run_glob(struct app *a, const char *args) {
     glob_t found = {0};
     struct cw_buf refused = {0};
     size_t bytes = 0, n = 0;
-    int code = pattern[0] == '\0'
-                   ? GLOB_NOMATCH
-                   : glob(pattern, GLOB_MARK | GLOB_TILDE | GLOB_BRACE, NULL, &found);
-    if (code != 0 || found.gl_pathc == 0) {
+    if (pattern[0] == '\0') {
+        app_hint(a, true, "/glob PATTERN: which files?");
+    } else if (glob(pattern, GLOB_MARK | GLOB_TILDE | GLOB_BRACE, NULL, &found) != 0) {
         app_hint(a, true, "no file matches %s", pattern);
     } else if (found.gl_pathc > MAX_FILES) {
         app_hint(a, true, "%zu files match, at most %d can be attached", found.gl_pathc, MAX_FILES);
@@ -236,8 +227,7 @@ static void add_message(const struct chat_message *m, struct cw_buf *out) {
     cw_buf_puts(out, m->text.len > 0 && m->text.data[m->text.len - 1] == '\n' ? "\n" : "\n\n");
 }
 
-/* Write all of it or say why not. Without `over` a file that is there stays as it is. */
-static bool write_file(const char *path, bool over, const struct cw_buf *text) {
+bool cmd_write_file(const char *path, bool over, const struct cw_buf *text) {
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     int fd = open(path, flags | (over ? O_TRUNC : O_EXCL), 0600);
     if (fd < 0) {
@@ -291,7 +281,7 @@ void cmd_run_save(struct app *a, const char *args) {
         app_hint(a, true, "/save FILE: which file?");
     } else if (text.len == 0) {
         app_hint(a, true, "there is nothing to save yet");
-    } else if (write_file(path, over, &text)) {
+    } else if (cmd_write_file(path, over, &text)) {
         app_hint(a, false, "saved %.1f kB to %s", (double)text.len / 1e3, shown);
     } else if (errno == EEXIST) {
         app_hint(a, true, "%s is there already: /save over %s replaces it", shown, shown);

@@ -2,14 +2,15 @@
  *
  * Commands that change and tell settings.
  */
-#include "app/cmd.h"
-#include "app/presets.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORD = 64 };
+#include "app/cmd.h"
+#include "app/presets.h"
+#include "app/words.h"
+
+enum { MAX_WORD = 64, VALUE_WIDTH = 10 };
 
 const struct app_option *cmd_find_option(struct cw_str word) {
     char name[MAX_WORD];
@@ -22,34 +23,61 @@ const struct app_option *cmd_find_option(struct cw_str word) {
     return o;
 }
 
+void cmd_unknown_setting(struct app *a, struct cw_str word) {
+    struct app_nearest near = {.word = word};
+    for (size_t i = 0; i < app_n_options; i++) {
+        app_nearest_try(&near, app_options[i].name);
+    }
+    char shown[80];
+    cw_printable(shown, sizeof shown, word.data, word.len < 40 ? word.len : 40);
+    if (near.name.data != NULL) {
+        app_hint(a, true, "there is no setting %s: did you mean %.*s?", shown, (int)near.name.len,
+                 near.name.data);
+    } else {
+        app_hint(a, true, "there is no setting %s: /set lists them", shown);
+    }
+}
+
 /* ---- settings ------------------------------------------------------------------------------- */
 
-void cmd_show_setting(struct app *a, const struct app_option *o) {
+/* As a line; `more` follows it. */
+static void hint_setting(struct app *a, const struct app_option *o, const char *more) {
     char *value = app_settings_get(a->settings, o);
-    app_hint(a, false, "%s %s (%s)", o->name, value[0] != '\0' ? value : "(none)",
-             app_origin_name(app_settings_origin(a->settings, o)));
+    app_hint(a, false, "%s %s (%s)%s%s", o->name, value[0] != '\0' ? value : "(none)",
+             app_origin_name(app_settings_origin(a->settings, o)), more[0] != '\0' ? "  " : "",
+             more);
     free(value);
+}
+
+void cmd_show_setting(struct app *a, const struct app_option *o) {
+    hint_setting(a, o, o->help);
+}
+
+void cmd_setting_line(const struct app *a, struct ui_overlay *page, const struct app_option *o,
+                      const char *value, const char *origin, const char *more) {
+    int width = a->plain != NULL ? 0 : VALUE_WIDTH; /* columns are not read out well */
+    cmd_line(page, o->name, "%-*s  (%s%s)", width, value[0] != '\0' ? value : "-", origin, more);
 }
 
 void cmd_page_settings(struct app *a) {
     struct ui_overlay *page = ui_overlay_create("Settings");
-    const char *group = "";
-    for (size_t i = 0; i < app_n_options; i++) {
-        const struct app_option *o = &app_options[i];
-        if (strcmp(group, o->group) != 0) {
-            group = o->group;
-            ui_overlay_line(page, "", "");
-            ui_overlay_heading(page, group);
+    for (const char *const *group = app_option_groups; *group != NULL; group++) {
+        ui_overlay_heading(page, *group);
+        for (size_t i = 0; i < app_n_options; i++) {
+            if (strcmp(app_options[i].group, *group) == 0) {
+                const struct app_option *o = &app_options[i];
+                char *value = app_settings_get(a->settings, o);
+                cmd_setting_line(a, page, o, value,
+                                 app_origin_name(app_settings_origin(a->settings, o)),
+                                 o->where & APP_ON_SET ? "" : ", only for the start");
+                free(value);
+            }
         }
-        struct cw_buf line = {0};
-        char *value = app_settings_get(a->settings, o);
-        cw_buf_printf(&line, "%s  (%s%s)", value[0] != '\0' ? value : "-",
-                      app_origin_name(app_settings_origin(a->settings, o)),
-                      o->where & APP_ON_SET ? "" : "; fixed once the model is loaded");
-        ui_overlay_line(page, o->name, line.data);
-        free(value);
-        cw_buf_free(&line);
+        ui_overlay_line(page, "", "");
     }
+    ui_overlay_line(page, "",
+                    "/set NAME tells what a setting does, /set NAME VALUE changes it. Those that "
+                    "are only for the start are options: --NAME VALUE.");
     app_show_page(a, page);
 }
 
@@ -60,13 +88,16 @@ void cmd_set_option(struct app *a, const struct app_option *o, const char *value
                  o->name, o->name);
         return;
     }
-    if (app_settings_set(a->settings, o, value, APP_LIVE, &err) != CW_OK) {
-        app_hint(a, true, "%s", err.text);
-        return;
+    int rc = app_settings_set(a->settings, o, value, APP_LIVE, &err);
+    if (rc == CW_OK) {
+        app_publish(a);
+        rc = app_apply_settings(a, &err);
     }
-    app_publish(a);
-    app_apply_settings(a);
-    cmd_show_setting(a, o);
+    if (rc == CW_OK) {
+        hint_setting(a, o, "");
+    } else {
+        app_hint(a, true, "%s", err.text);
+    }
 }
 
 void cmd_run_set(struct app *a, const char *args) {
@@ -89,7 +120,7 @@ void cmd_run_set(struct app *a, const char *args) {
     }
     const struct app_option *o = cmd_find_option(name);
     if (o == NULL) {
-        app_hint(a, true, "there is no setting %.*s: /set lists them", (int)name.len, name.data);
+        cmd_unknown_setting(a, name);
     } else if (*args == '\0' && equals == NULL) {
         cmd_show_setting(a, o);
     } else {
@@ -126,12 +157,11 @@ void cmd_complete_set(const struct app *a, const char *line, size_t begin,
         ui_candidates_add(out, "on");
         ui_candidates_add(out, "off");
     } else if (o->choices != NULL) {
-        for (const char *c = o->choices; *c != '\0';) {
+        const char *choices = o->choices;
+        for (struct cw_str choice; app_words_next(&choices, &choice);) {
             char word[MAX_WORD];
-            size_t n = strcspn(c, " ");
-            snprintf(word, sizeof word, "%.*s", (int)n, c);
+            snprintf(word, sizeof word, "%.*s", (int)choice.len, choice.data);
             ui_candidates_add(out, word);
-            c += n + (c[n] == ' ');
         }
     } else if (now[0] != '\0') {
         ui_candidates_add(out, now); /* to be changed rather than typed anew */

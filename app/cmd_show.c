@@ -11,10 +11,6 @@
 
 #include "chinwag/gguf.h"
 
-/* ---- showing -------------------------------------------------------------------------------- */
-
-void cmd_line(struct ui_overlay *page, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 void cmd_line(struct ui_overlay *page, const char *key, const char *fmt, ...) {
     char text[512];
     va_list args;
@@ -114,6 +110,41 @@ void cmd_complete_show(const struct app *a, const char *line, size_t begin,
     }
 }
 
+void cmd_changes(struct ui_overlay *page, const struct chat_message *m) {
+    for (size_t i = 0; i < m->n_changes; i++) {
+        struct cw_buf label = {0};
+        chat_change_label(&m->changes[i].from, &m->changes[i].to, &label);
+        cmd_line(page, i == 0 ? "changes" : "", "%s at token %llu", label.data ? label.data : "",
+                 (unsigned long long)m->changes[i].token);
+        cw_buf_free(&label);
+    }
+}
+
+static const char *ended_by(enum cw_stop stop) {
+    static const char *const words[] = {
+        [CW_STOP_EOG] = "the model was done",
+        [CW_STOP_STRING] = "at a text of /set stop",
+        [CW_STOP_LENGTH] = "at the longest length (/set predict)",
+        [CW_STOP_CONTEXT] = "the context is full",
+        [CW_STOP_CANCEL] = "you stopped it",
+        [CW_STOP_ERROR] = "by an error",
+    };
+    return (size_t)stop < sizeof words / sizeof words[0] ? words[stop] : "?";
+}
+
+void cmd_figures(struct ui_overlay *page, const struct chat_message *m) {
+    const struct cw_figures *f = &m->figures;
+    cmd_line(page, "time to first token", "%.1f ms", f->ttft_s * 1e3);
+    cmd_line(page, "prompt", "%zu tokens: %zu from the cache, %zu evaluated", f->n_prompt,
+             f->n_reused, f->n_evaluated);
+    cmd_line(page, "reading the prompt", "%.1f ms, %.1f tokens/s", f->prompt_s * 1e3,
+             f->prompt_s > 0 ? (double)f->n_evaluated / f->prompt_s : 0);
+    cmd_line(page, "reply", "%zu tokens", f->n_tokens);
+    cmd_line(page, "writing the reply", "%.1f ms, %.2f tokens/s", f->eval_s * 1e3, f->tps);
+    cmd_line(page, "context", "%zu of %zu tokens", f->n_ctx_used, f->n_ctx);
+    cmd_line(page, "ended", "%s", ended_by(m->stop));
+}
+
 void cmd_run_stats(struct app *a, const char *args) {
     const struct chat_message *m = NULL; /* the one under way has no figures yet */
     for (size_t i = a->chat.n; i-- > 0 && m == NULL;) {
@@ -124,29 +155,11 @@ void cmd_run_stats(struct app *a, const char *args) {
         app_hint(a, true, "no reply is finished yet");
         return;
     }
-    const struct cw_figures *f = &m->figures;
     struct ui_overlay *page = ui_overlay_create("The last reply");
-    cmd_line(page, "time to first token", "%.1f ms", f->ttft_s * 1e3);
-    cmd_line(page, "prompt", "%zu tokens: %zu reused, %zu evaluated", f->n_prompt, f->n_reused,
-             f->n_evaluated);
-    cmd_line(page, "prompt eval duration", "%.1f ms", f->prompt_s * 1e3);
-    if (f->prompt_s > 0) {
-        cmd_line(page, "prompt eval rate", "%.1f tokens/s", (double)f->n_evaluated / f->prompt_s);
-    }
-    cmd_line(page, "eval count", "%zu tokens", f->n_tokens);
-    cmd_line(page, "eval duration", "%.1f ms", f->eval_s * 1e3);
-    cmd_line(page, "eval rate", "%.2f tokens/s", f->tps);
-    cmd_line(page, "context", "%zu of %zu tokens", f->n_ctx_used, f->n_ctx);
-    cmd_line(page, "stop", "%s", cw_stop_name(m->stop));
+    cmd_figures(page, m);
     if (m->n_runs > 0) {
         cmd_line(page, "seed", "%u", m->seed);
     }
-    for (size_t i = 0; i < m->n_changes; i++) {
-        struct cw_buf label = {0};
-        chat_change_label(&m->changes[i].from, &m->changes[i].to, &label);
-        cmd_line(page, i == 0 ? "changes" : "", "%s at token %llu", label.data ? label.data : "",
-                 (unsigned long long)m->changes[i].token);
-        cw_buf_free(&label);
-    }
+    cmd_changes(page, m);
     app_show_page(a, page);
 }

@@ -147,6 +147,13 @@ bool cmd_use_persona(struct app *a, const char *name) {
         return false;
     }
     app_publish(a);
+    if (rc == CW_OK) {
+        rc = app_apply_settings(a, &err);
+    }
+    if (rc == CW_OK) { /* it is kept with the conversation */
+        app_settings_set(a->settings, app_option_find("persona"), name, APP_LIVE, NULL);
+        app_persist_changed(a);
+    }
     if (rc != CW_OK) {
         app_hint(a, true, "%s", err.text);
     } else if (fixed > 0) {

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "app/cmd.h"
+#include "app/words.h"
 #include "ui/keymap.h"
 
 enum { MAX_WORD = 64 };
@@ -30,18 +31,6 @@ char *cmd_trimmed(const char *args) {
         n--;
     }
     return cw_strndup(args, n);
-}
-
-/* Whether one of the space-separated names is word[0..n). */
-static bool has_name(const char *names, const char *word, size_t n) {
-    while (*names != '\0') {
-        size_t length = strcspn(names, " ");
-        if (length == n && memcmp(names, word, n) == 0) {
-            return true;
-        }
-        names += length + (names[length] == ' ');
-    }
-    return false;
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -75,6 +64,9 @@ static const struct app_command commands[] = {
     {"delete", "", "Delete this conversation; /undelete brings it back until the end.",
      cmd_run_delete, NULL},
     {"undelete", "", "Bring back the conversation that was deleted last.", cmd_run_undelete, NULL},
+    {"export", "[FORMAT] [over] FILE",
+     "Write the conversation to a file: md, json (complete, to be imported), jsonl, txt or html.",
+     cmd_run_export, cmd_complete_export},
     {"private", "[on|off]", "Keep nothing from here on.", cmd_run_private, NULL},
     {"persona", "[NAME]", "Take the settings of a persona, or list them.", cmd_run_persona,
      cmd_complete_persona},
@@ -105,13 +97,15 @@ static const struct app_command commands[] = {
      cmd_run_read, cmd_complete_file},
 };
 
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
 const struct app_command *app_command_at(size_t i) {
-    return i < sizeof commands / sizeof commands[0] ? &commands[i] : NULL;
+    return i < N_COMMANDS ? &commands[i] : NULL;
 }
 
 const struct app_command *app_command_find(const char *name, size_t n) {
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (has_name(commands[i].names, name, n)) {
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (app_words_hold(commands[i].names, name, n, NULL)) {
             return &commands[i];
         }
     }
@@ -133,53 +127,16 @@ bool app_is_command(const char *line) {
     return !is_file;
 }
 
-/* Edits (a letter more, less, other, or two swapped) between two short words. */
-static int distance(const char *a, size_t n_a, const char *b, size_t n_b) {
-    enum { LONGEST = 24 };
-    int d[LONGEST + 1][LONGEST + 1];
-    if (n_a > LONGEST || n_b > LONGEST) {
-        return LONGEST;
-    }
-    for (size_t i = 0; i <= n_a; i++) {
-        for (size_t k = 0; k <= n_b; k++) {
-            if (i == 0 || k == 0) {
-                d[i][k] = (int)(i + k);
-                continue;
-            }
-            int best = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
-            best = d[i - 1][k] + 1 < best ? d[i - 1][k] + 1 : best;
-            best = d[i][k - 1] + 1 < best ? d[i][k - 1] + 1 : best;
-            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-                d[i - 2][k - 2] + 1 < best) {
-                best = d[i - 2][k - 2] + 1;
-            }
-            d[i][k] = best;
-        }
-    }
-    return d[n_a][n_b];
-}
-
-static void hint_nearest(struct app *a, const char *word, size_t n) {
-    const char *nearest = NULL;
-    size_t n_nearest = 0;
-    int best = 3; /* farther is another word */
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        for (const char *name = commands[i].names; *name != '\0';) {
-            size_t length = strcspn(name, " ");
-            int d = distance(word, n, name, length);
-            if (d < best && (size_t)d < length) {
-                best = d;
-                nearest = name;
-                n_nearest = length;
-            }
-            name += length + (name[length] == ' ');
-        }
+static void hint_unknown(struct app *a, struct cw_str word) {
+    struct app_nearest near = {.word = word};
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        app_nearest_try(&near, commands[i].names);
     }
     char shown[80];
-    cw_printable(shown, sizeof shown, word, n < 40 ? n : 40);
-    if (nearest != NULL) {
-        app_hint(a, true, "there is no command /%s: did you mean /%.*s?", shown, (int)n_nearest,
-                 nearest);
+    cw_printable(shown, sizeof shown, word.data, word.len < 40 ? word.len : 40);
+    if (near.name.data != NULL) {
+        app_hint(a, true, "there is no command /%s: did you mean /%.*s?", shown, (int)near.name.len,
+                 near.name.data);
     } else {
         app_hint(a, true, "there is no command /%s: /help lists them", shown);
     }
@@ -192,7 +149,7 @@ void app_command_run(struct app *a, const char *line) {
     args += strspn(args, " \t\n");
     const struct app_command *c = app_command_find(name.data, name.len);
     if (c == NULL) {
-        hint_nearest(a, name.data, name.len);
+        hint_unknown(a, name);
     } else if (c->args[0] == '\0' && *args != '\0') {
         app_hint(a, true, "/%.*s takes no argument", (int)name.len, name.data);
     } else {
@@ -209,13 +166,12 @@ void app_complete(void *app, const char *line, size_t begin, size_t end,
         return;
     }
     if (begin == 0) {
-        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-            for (const char *name = commands[i].names; *name != '\0';) {
+        for (size_t i = 0; i < N_COMMANDS; i++) {
+            const char *names = commands[i].names;
+            for (struct cw_str name; app_words_next(&names, &name);) {
                 char word[MAX_WORD];
-                size_t n = strcspn(name, " ");
-                snprintf(word, sizeof word, "/%.*s", (int)n, name);
+                snprintf(word, sizeof word, "/%.*s", (int)name.len, name.data);
                 ui_candidates_add(out, word);
-                name += n + (name[n] == ' ');
             }
         }
         return;
@@ -233,10 +189,14 @@ static void keys_of_lines(struct ui_overlay *page) {
     ui_overlay_line(page, "Enter", "send the line; during a reply it waits for its turn");
     ui_overlay_line(page, "Ctrl+C", "stop the reply; without one, forget what was to be sent");
     ui_overlay_line(page, "Ctrl+D", "leave");
+    ui_overlay_line(page, "", "");
+    ui_overlay_line(page, "",
+                    "The terminal takes at most 4095 bytes a line, also between two \"\"\": a "
+                    "longer line is refused. /read FILE takes any text.");
 }
 
 static void keys_of_screen(struct ui_overlay *page) {
-    ui_overlay_line(page, "Enter", "send the message; during a reply it waits for its turn");
+    ui_overlay_line(page, "Enter", "send; during a reply it waits for its turn");
     for (int i = UI_ACT_NONE + 1; i < UI_N_ACTIONS; i++) {
         char keys[160];
         ui_keymap_keys((enum ui_action)i, keys, sizeof keys);
@@ -259,12 +219,11 @@ void app_show_help(struct app *a) {
     }
     ui_overlay_line(page, "", "");
     ui_overlay_heading(page, "Commands");
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < N_COMMANDS; i++) {
         struct cw_buf key = {0};
-        for (const char *name = commands[i].names; *name != '\0';) {
-            size_t n = strcspn(name, " ");
-            cw_buf_printf(&key, "%s/%.*s", key.len > 0 ? " " : "", (int)n, name);
-            name += n + (name[n] == ' ');
+        const char *names = commands[i].names;
+        for (struct cw_str name; app_words_next(&names, &name);) {
+            cw_buf_printf(&key, "%s/%.*s", key.len > 0 ? " " : "", (int)name.len, name.data);
         }
         if (commands[i].args[0] != '\0') {
             cw_buf_printf(&key, " %s", commands[i].args);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/words.h"
+
 struct reader {
     struct app_settings *settings;
     const struct app_config_sink *sink;
@@ -29,12 +31,25 @@ static void set_error(struct reader *r, const char *what) {
     }
 }
 
-static void warn(struct reader *r, const char *what, const char *name) {
+/* `meant` is what was likely meant; its data may be NULL. */
+static void warn(struct reader *r, const char *what, const char *name, struct cw_str meant) {
     if (r->sink && r->sink->warn) {
         struct cw_err line;
-        cw_fail(&line, CW_OK, "%s:%d: %s '%s'", r->path, r->line, what, name);
+        cw_fail(&line, CW_OK, "%s:%d: %s '%s'%s%.*s%s", r->path, r->line, what, name,
+                meant.data ? ", did you mean '" : "", (int)meant.len, meant.data ? meant.data : "",
+                meant.data ? "'?" : "");
         r->sink->warn(r->sink->arg, line.text);
     }
+}
+
+static void warn_unknown(struct reader *r, const char *name) {
+    struct app_nearest near = {.word = {name, strlen(name)}};
+    for (size_t i = 0; i < app_n_options; i++) {
+        if (app_options[i].where & APP_ON_CONFIG) {
+            app_nearest_try(&near, app_options[i].name);
+        }
+    }
+    warn(r, "unknown option", name, near.name);
 }
 
 /* fgets for inih: at most cap - 1 bytes of the next line. */
@@ -64,7 +79,7 @@ static char *read_line(char *dst, int cap, void *arg) {
         }
     }
     if (ferror(r->file)) {
-        set_error(r, strerror(errno));
+        cw_fail(&r->err, CW_EIO, "%s: %s", r->path, strerror(errno));
         return NULL;
     }
     if (n == 0 && !bad) {
@@ -91,7 +106,7 @@ static int handle_key(struct reader *r, const char *action, const char *keys) {
         code = r->sink->key(r->sink->arg, action, keys, r->line, &e);
     }
     if (code == CW_ENOENT) {
-        warn(r, "unknown action", action);
+        warn(r, "unknown action", action, (struct cw_str){0});
     } else if (code != CW_OK) {
         set_error(r, e.text);
     }
@@ -113,11 +128,11 @@ static int handle_option(void *arg, const char *section, const char *name, const
     } else {
         r->option = *name == '-' ? NULL : app_option_find(name);
         if (!r->option) {
-            warn(r, "unknown option", name);
+            warn_unknown(r, name);
             return 1;
         }
         if (!(r->option->where & APP_ON_CONFIG)) {
-            warn(r, "cannot be set in a file:", name);
+            warn(r, "cannot be set in a file:", name, (struct cw_str){0});
             r->option = NULL;
             return 1;
         }

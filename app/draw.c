@@ -10,6 +10,9 @@
 #include "app/app_impl.h"
 #include "ui/term.h"
 
+static const double FRAME_S = 1.0 / 60;
+static const double STATUS_S = 0.5; /* between two looks at figures that flow */
+
 /* Where the parts are; a part without rows has row -1. */
 struct parts {
     int title, title_rule;
@@ -155,9 +158,9 @@ static void draw_matches(struct app *a, const struct parts *p) {
 static void draw_input(struct app *a, const struct parts *p) {
     struct ui_screen *s = &a->screen;
     char tokens[48] = "";
-    size_t n = a->draft_known ? a->draft_tokens : a->draft_last;
-    if (!ui_input_empty() && (a->draft_known || n > 0)) {
-        snprintf(tokens, sizeof tokens, "%s%zu token%s", a->draft_known ? "" : "~", n,
+    size_t n = a->draft.known ? a->draft.tokens : a->draft.last;
+    if (!ui_input_empty() && (a->draft.known || n > 0)) {
+        snprintf(tokens, sizeof tokens, "%s%zu token%s", a->draft.known ? "" : "~", n,
                  n == 1 ? "" : "s");
     }
     int width = (int)strlen(tokens);
@@ -198,17 +201,28 @@ static void draw_first_hints(struct app *a, int row, int rows) {
 
 /* Resident memory, asked for at most once a second. */
 static size_t memory_bytes(struct app *a) {
-    if (a->frame_s >= a->rss_s + 1 || a->status.memory_bytes == 0) {
+    bool moved = a->status.state != a->shown.status.state;
+    if (a->shown.frame_s >= a->shown.memory_s + 1 || moved) {
         unsigned long whole, pages = 0;
         FILE *f = fopen("/proc/self/statm", "re");
         bool known = f != NULL && fscanf(f, "%lu %lu", &whole, &pages) == 2;
         if (f != NULL) {
             fclose(f);
         }
-        a->rss_s = a->frame_s;
+        a->shown.memory_s = a->shown.frame_s;
         return known ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
     }
     return a->status.memory_bytes;
+}
+
+void app_draw_keys(struct app *a, int row, const char *const *texts, size_t n) {
+    struct ui_screen *s = &a->screen;
+    size_t i = 0;
+    while (i + 1 < n && (int)strlen(texts[i]) + 2 > s->cols) {
+        i++;
+    }
+    ui_screen_puts(s, row, s->cols >= 16, s->cols, texts[i], UI_PROMPT);
+    s->cursor_row = -1;
 }
 
 static const char *origin_of(const struct app *a, const char *option) {
@@ -227,17 +241,17 @@ static void draw_status(struct app *a, int row) {
     const struct chat_message *last = chat_last(&a->chat);
     st->seed_known = last != NULL && last->role == CHAT_REPLY && last->n_runs > 0;
     st->seed = st->seed_known ? last->seed : 0;
-    struct ui_status now = *st, *shown = &a->status_shown;
+    struct ui_status now = *st, *shown = &a->shown.status;
     bool works = st->state == UI_STATE_ANSWERING || st->state == UI_STATE_READING;
     if (works && cw_generator_paused(a->generator)) {
         now.state = UI_STATE_PAUSED;
     }
     /* figures that change with every token could not be read */
-    a->status_old =
-        !a->urgent && now.state == shown->state && a->frame_s < a->status_s + APP_STATUS_S;
-    if (!a->status_old) {
+    a->shown.status_old =
+        !a->urgent && now.state == shown->state && a->shown.frame_s < a->shown.status_s + STATUS_S;
+    if (!a->shown.status_old) {
         *shown = now;
-        a->status_s = a->frame_s;
+        a->shown.status_s = a->shown.frame_s;
     }
     shown->model = now.model; /* borrowed */
     shown->mode = now.mode;
@@ -246,7 +260,7 @@ static void draw_status(struct app *a, int row) {
 
 /* The title of the window follows what the title row says. */
 static void set_title(struct app *a) {
-    char text[sizeof a->title];
+    char text[sizeof a->shown.title];
     if (!a->settings->title) {
         return;
     }
@@ -258,13 +272,20 @@ static void set_title(struct app *a) {
     }
     snprintf(text, sizeof text, "%.64s%s%s", info ? info->name : "chinwag",
              line[0] != '\0' ? ": " : "", line);
-    if (strcmp(text, a->title) != 0) {
-        snprintf(a->title, sizeof a->title, "%s", text);
+    if (strcmp(text, a->shown.title) != 0) {
+        snprintf(a->shown.title, sizeof a->shown.title, "%s", text);
         ui_term_title(text);
     }
 }
 
-void app_draw(struct app *a) {
+void app_draw_no_title(struct app *a) {
+    if (a->shown.title[0] != '\0') {
+        ui_term_title(NULL);
+        a->shown.title[0] = '\0';
+    }
+}
+
+static void draw(struct app *a) {
     struct ui_screen *s = &a->screen;
     int rows, cols;
     ui_term_size(&rows, &cols);
@@ -287,6 +308,9 @@ void app_draw(struct app *a) {
         ui_transcript_draw(a->transcript, s, p.transcript);
         draw_first_hints(a, p.transcript, p.n_transcript - panel);
     }
+    if (panel > 0) {
+        mode->draw(a, p.transcript + p.n_transcript - panel, panel);
+    }
     if (line) {
         mode->line(a, p.input);
     } else {
@@ -295,9 +319,6 @@ void app_draw(struct app *a) {
         if (mode != NULL) {
             s->cursor_row = -1;
         }
-    }
-    if (panel > 0) {
-        mode->draw(a, p.transcript + p.n_transcript - panel, panel);
     }
     draw_rule(s, p.rule);
     draw_rule(s, p.status_rule);
@@ -313,4 +334,22 @@ void app_draw(struct app *a) {
         }
     }
     set_title(a);
+}
+
+double app_draw_due(const struct app *a) {
+    if (a->dirty) {
+        return a->shown.frame_s + (a->urgent ? FRAME_S : ui_term_pause());
+    }
+    return a->shown.status_old ? a->shown.status_s + STATUS_S : -1;
+}
+
+void app_draw_tick(struct app *a, double now) {
+    double due = app_draw_due(a);
+    if (due >= 0 && now >= due) {
+        a->dirty = false;
+        a->shown.frame_s = now;
+        draw(a);
+        ui_term_blit(&a->screen);
+        a->urgent = false;
+    }
 }

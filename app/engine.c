@@ -42,6 +42,7 @@ struct cw_generator_options app_generator_options(const struct app_settings *s,
 
 int app_engine_open(struct app_engine *e, const struct app_settings *s,
                     const struct app_paths *paths, unsigned parts, struct cw_err *err) {
+    struct cw_tokenizer_loading *tokenizer = NULL;
     memset(e, 0, sizeof *e);
     int rc = cli_find_model(s, paths, &e->path, err);
     if (rc == CW_OK) {
@@ -49,7 +50,7 @@ int app_engine_open(struct app_engine *e, const struct app_settings *s,
     }
     if (rc == CW_OK && (parts & APP_ENGINE_TOKENIZER)) {
         const struct cw_tokenizer_options opt = {.pre = s->pre};
-        rc = cw_tokenizer_create(&e->tokenizer, e->gguf, &opt, err);
+        tokenizer = cw_tokenizer_begin(e->gguf, &opt);
     }
     if (rc == CW_OK && (parts & APP_ENGINE_MODEL)) {
         const struct cw_model_options opt = app_model_options(s);
@@ -58,6 +59,10 @@ int app_engine_open(struct app_engine *e, const struct app_settings *s,
     if (rc == CW_OK && (parts & APP_ENGINE_SESSION) == APP_ENGINE_SESSION) {
         const struct cw_session_options opt = app_session_options(s);
         rc = cw_session_create(&e->session, e->model, &opt, err);
+    }
+    if (tokenizer) { /* what is wrong with it is told first */
+        int tokenizer_rc = cw_tokenizer_end(tokenizer, &e->tokenizer, err);
+        rc = tokenizer_rc != CW_OK ? tokenizer_rc : rc;
     }
     if (rc != CW_OK) {
         app_engine_close(e);

@@ -11,6 +11,7 @@
 #include "app/app_impl.h"
 #include "app/commands.h"
 #include "chinwag/clock.h"
+#include "chinwag/file.h"
 #include "ui/keymap.h"
 #include "ui/term.h"
 
@@ -26,14 +27,13 @@ void app_interrupt(struct app *a) {
     } else if (a->n_queue > 0) {
         app_empty_queue(a);
     } else if (app_edit_cancel(a)) {
-        a->draft_known = false;
+        /* which says so */
     } else if (!ui_input_empty()) {
         ui_input_clear();
     } else {
         app_hint(a, false, "Ctrl+D or /exit leaves, %s helps", a->plain != NULL ? "/help" : "F1");
     }
-    a->draft_known = false;
-    a->dirty = true;
+    app_draft_changed(a);
 }
 
 static void on_sent(struct app *a) {
@@ -43,8 +43,7 @@ static void on_sent(struct app *a) {
     if (!a->persist.off && ui_input_remember(text, &err) != CW_OK) {
         app_tell(a, true, err.text, strlen(err.text));
     }
-    a->draft_known = false;
-    a->draft_ask_s = -1;
+    app_draft_sent(a);
     if (typed && app_is_command(text)) {
         app_command_run(a, text);
     } else {
@@ -53,30 +52,14 @@ static void on_sent(struct app *a) {
     free(text);
 }
 
-/* The file's text without the newline that editors put at the end. */
-static char *read_draft(const char *path) {
-    struct cw_buf text = {0};
-    char bytes[4096];
-    size_t n;
-    FILE *f = fopen(path, "re");
-    while (f != NULL && (n = fread(bytes, 1, sizeof bytes, f)) > 0) {
-        cw_buf_add(&text, bytes, n);
-    }
-    if (f != NULL) {
-        fclose(f);
-    }
-    text.len -= text.len > 0 && text.data[text.len - 1] == '\n';
-    cw_buf_putc(&text, '\0');
-    return cw_buf_take(&text);
-}
-
 /* Write the message in an editor. Sending it stays the person's business. */
 static void edit_draft(struct app *a) {
     const char *tmp = getenv("TMPDIR");
     const char *editor = getenv("VISUAL");
     editor = editor && editor[0] ? editor : getenv("EDITOR");
     editor = editor && editor[0] ? editor : "vi";
-    struct cw_buf path = {0}, command = {0};
+    struct cw_buf path = {0}, command = {0}, draft = {0};
+    struct cw_err err;
     cw_buf_printf(&path, "%s/chinwag-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
     cw_buf_printf(&command, "%s \"$1\"", editor); /* may hold arguments, as in a shell */
     size_t n;
@@ -90,23 +73,53 @@ static void edit_draft(struct app *a) {
         app_hint(a, true, "the message cannot be written to %s", path.data);
     } else if (ui_term_run(command.data, path.data) != 0) {
         app_hint(a, true, "the editor failed, the message is as it was: %s", editor);
+    } else if (cw_file_read(path.data, UI_PASTE_MAX, &draft, &err) != CW_OK) {
+        app_hint(a, true, "the message is as it was: %s", err.text);
     } else {
-        char *draft = read_draft(path.data);
+        /* without the newline that editors put at the end */
+        size_t end = draft.len > 0 && draft.data[draft.len - 1] == '\n' ? draft.len - 1 : draft.len;
         ui_input_clear();
-        ui_input_paste(draft, strlen(draft));
-        free(draft);
+        ui_input_paste(draft.data != NULL ? draft.data : "", end);
     }
     if (fd >= 0) {
         unlink(path.data);
     }
+    cw_buf_free(&draft);
     cw_buf_free(&path);
     cw_buf_free(&command);
     a->dirty = true;
 }
 
+/* Moving through the conversation. False: the action is another one. */
+static bool act_scroll(struct ui_transcript *t, enum ui_action action) {
+    static const struct {
+        enum ui_action action;
+        void (*move)(struct ui_transcript *t, int n);
+        int n;
+    } moves[] = {
+        {UI_ACT_PAGE_UP, ui_transcript_page, -1},
+        {UI_ACT_PAGE_DOWN, ui_transcript_page, 1},
+        {UI_ACT_LINE_UP, ui_transcript_scroll, -1},
+        {UI_ACT_LINE_DOWN, ui_transcript_scroll, 1},
+        {UI_ACT_WHEEL_UP, ui_transcript_scroll, -WHEEL_LINES},
+        {UI_ACT_WHEEL_DOWN, ui_transcript_scroll, WHEEL_LINES},
+    };
+    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
+        if (moves[i].action == action) {
+            moves[i].move(t, moves[i].n);
+            return true;
+        }
+    }
+    if (action == UI_ACT_TO_START) {
+        ui_transcript_to_start(t);
+    } else if (action == UI_ACT_TO_END) {
+        ui_transcript_to_end(t);
+    }
+    return action == UI_ACT_TO_START || action == UI_ACT_TO_END;
+}
+
 bool app_act(struct app *a, enum ui_action action, const struct ui_key *key) {
-    struct ui_transcript *t = a->transcript;
-    if (app_act_live(a, action)) {
+    if (app_act_live(a, action) || act_scroll(a->transcript, action)) {
         return true;
     }
     switch (action) {
@@ -127,30 +140,6 @@ bool app_act(struct app *a, enum ui_action action, const struct ui_key *key) {
         return true;
     case UI_ACT_PICK:
         app_pick_start(a);
-        return true;
-    case UI_ACT_PAGE_UP:
-        ui_transcript_page(t, -1);
-        return true;
-    case UI_ACT_PAGE_DOWN:
-        ui_transcript_page(t, 1);
-        return true;
-    case UI_ACT_LINE_UP:
-        ui_transcript_scroll(t, -1);
-        return true;
-    case UI_ACT_LINE_DOWN:
-        ui_transcript_scroll(t, 1);
-        return true;
-    case UI_ACT_WHEEL_UP:
-        ui_transcript_scroll(t, -WHEEL_LINES);
-        return true;
-    case UI_ACT_WHEEL_DOWN:
-        ui_transcript_scroll(t, WHEEL_LINES);
-        return true;
-    case UI_ACT_TO_START:
-        ui_transcript_to_start(t);
-        return true;
-    case UI_ACT_TO_END:
-        ui_transcript_to_end(t);
         return true;
     case UI_ACT_BRANCH_BACK:
         app_sibling(a, -1);
@@ -212,14 +201,6 @@ static void mode_key(struct app *a, const struct ui_key *key) {
 static bool is_ours(enum ui_action action, const struct ui_key *key) {
     bool special = key->code >= UI_KEY_NONE && key->code != UI_KEY_ESC && key->code != UI_KEY_ENTER;
     return action != UI_ACT_NONE && (special || action == UI_ACT_INTERRUPT || !ui_input_captive());
-}
-
-void app_draft_changed(struct app *a) {
-    a->draft_serial++; /* an answer under way is about another text */
-    a->draft_ask_s = cw_now() + APP_DRAFT_PAUSE_S;
-    a->draft_last = ui_input_empty() ? 0 : a->draft_known ? a->draft_tokens : a->draft_last;
-    a->draft_known = false;
-    a->dirty = true;
 }
 
 void app_on_key(struct app *a, const struct ui_key *key) {

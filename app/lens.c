@@ -213,13 +213,7 @@ static void lens_line(struct app *a, int row) {
         "lens: Left, Right a token; Up, Down a reply; 1-8 goes on from a choice; Esc leaves",
         "Left Right token, 1-8 takes a choice, Esc leaves", "1-8 takes a choice, Esc leaves",
         "Esc leaves"};
-    struct ui_screen *s = &a->screen;
-    size_t i = 0;
-    while (i + 1 < sizeof texts / sizeof texts[0] && (int)strlen(texts[i]) + 2 > s->cols) {
-        i++;
-    }
-    ui_screen_puts(s, row, s->cols >= 16, s->cols, texts[i], UI_PROMPT);
-    s->cursor_row = -1;
+    app_draw_keys(a, row, texts, sizeof texts / sizeof texts[0]);
 }
 
 const struct app_mode app_mode_lens = {

@@ -124,7 +124,7 @@ static void fold(struct app *a) {
 static void toggle_mouse(struct app *a) {
     const struct app_option *o = app_option_find("mouse");
     app_settings_set(a->settings, o, a->settings->mouse ? "off" : "on", APP_LIVE, NULL);
-    app_apply_settings(a);
+    app_apply_settings(a, NULL);
     app_hint(a, false, "%s",
              a->settings->mouse ? "the wheel scrolls; the terminal selects while Shift is held"
                                 : "the mouse is the terminal's");

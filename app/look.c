@@ -7,18 +7,18 @@
 #include "app/app_impl.h"
 #include "ui/term.h"
 
-void app_apply_look(struct app *a) {
-    struct cw_err err = {0};
+int app_apply_look(struct app *a, struct cw_err *err) {
     const char *theme = a->settings->theme != NULL ? a->settings->theme : "auto";
+    int rc = CW_OK;
     if (strcmp(theme, ui_theme_current()) != 0) {
-        if (ui_theme_load(theme, &err) == CW_OK) {
+        rc = ui_theme_load(theme, err);
+        if (rc == CW_OK) {
             ui_term_restyle();
-        } else {
-            app_tell(a, true, err.text, strlen(err.text));
+        } else { /* the one at hand stays, and is what the setting says */
             app_settings_set(a->settings, app_option_find("theme"), ui_theme_current(), APP_LIVE,
                              NULL);
         }
     }
     ui_transcript_set_markdown(a->transcript, a->settings->markdown);
-    a->dirty = true;
+    return rc;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/words.h"
+
 #define AT(field) offsetof(struct app_settings, field)
 
 enum {
@@ -20,6 +22,8 @@ enum {
 };
 
 static const double INT_TOP = 2147483647.0;
+
+const char *const app_option_groups[] = {"model", "sampling", "engine", "interface", NULL};
 
 /* clang-format off */
 const struct app_option app_options[] = {
@@ -185,23 +189,6 @@ void app_print_float(char *dst, size_t cap, float v) {
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-/* Whether the space-separated list holds word[0..n); *index (may be NULL) is its place. */
-static bool list_holds(const char *list, const char *word, size_t n, int *index) {
-    int i = 0;
-    for (const char *p = list; *p; i++) {
-        size_t len = strcspn(p, " ");
-        if (len == n && memcmp(p, word, n) == 0) {
-            if (index) {
-                *index = i;
-            }
-            return true;
-        }
-        p += len;
-        p += strspn(p, " ");
-    }
-    return false;
-}
-
 static bool same_name(const char *a, const char *b) {
     for (; *a && *b; a++, b++) {
         char x = *a == '_' ? '-' : *a;
@@ -216,7 +203,7 @@ const struct app_option *app_option_find(const char *name) {
     const char *bare = strncmp(name, "--", 2) == 0 ? name + 2 : name;
     for (size_t i = 0; i < app_n_options; i++) {
         const struct app_option *o = &app_options[i];
-        if (same_name(bare, o->name) || list_holds(o->flags, name, strlen(name), NULL)) {
+        if (same_name(bare, o->name) || app_words_hold(o->flags, name, strlen(name), NULL)) {
             return o;
         }
     }
@@ -246,7 +233,7 @@ static int check_range(const struct app_option *o, const char *value, double v,
 
 static bool parse_bool(const char *text, bool *out) {
     int i;
-    if (!list_holds("off on no yes false true 0 1", text, strlen(text), &i)) {
+    if (!app_words_hold("off on no yes false true 0 1", text, strlen(text), &i)) {
         return false;
     }
     *out = i % 2;
@@ -361,7 +348,7 @@ static int set_value(struct app_settings *s, const struct app_option *o, const c
         return rc;
     case APP_CHOICE: {
         int index;
-        if (!list_holds(o->choices, value, strlen(value), &index)) {
+        if (!app_words_hold(o->choices, value, strlen(value), &index)) {
             return cw_fail(err, CW_EINVAL, "%s: '%s' is none of: %s", o->name, value, o->choices);
         }
         *(int *)field(s, o) = (int)o->min + index;
@@ -442,12 +429,12 @@ char *app_settings_get(const struct app_settings *s, const struct app_option *o)
         break;
     }
     case APP_CHOICE: {
-        const char *word = o->choices;
-        for (int i = *(const int *)p - (int)o->min; i > 0; i--) {
-            word += strcspn(word, " ");
-            word += strspn(word, " ");
+        const char *choices = o->choices;
+        struct cw_str word = {0};
+        for (int i = *(const int *)p - (int)o->min; i >= 0; i--) {
+            app_words_next(&choices, &word);
         }
-        cw_buf_add(&out, word, strcspn(word, " "));
+        cw_buf_add(&out, word.data, word.len);
         break;
     }
     case APP_LIST:

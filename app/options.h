@@ -77,12 +77,13 @@ struct app_option {
     size_t offset;       /* in struct app_settings */
     const char *builtin; /* default as text */
     unsigned where;      /* APP_ON_* */
-    const char *group;   /* "sampling", "model", "engine", "interface" */
+    const char *group;   /* one of app_option_groups */
     const char *help;    /* one sentence */
 };
 
 extern const struct app_option app_options[];
 extern const size_t app_n_options;
+extern const char *const app_option_groups[]; /* in the order they are shown, NULL-terminated */
 
 void app_settings_init(struct app_settings *s); /* built-in values */
 void app_settings_free(struct app_settings *s);

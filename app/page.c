@@ -73,5 +73,9 @@ static void page_draw(struct app *a, int row, int rows) {
     ui_overlay_draw(a->overlay, &a->screen, row, rows);
 }
 
+static void page_line(struct app *a, int row) {
+    ui_overlay_draw_line(a->overlay, &a->screen, row);
+}
+
 const struct app_mode app_mode_page = {
-    .key = page_key, .close = page_close, .rows = page_rows, .draw = page_draw};
+    .key = page_key, .close = page_close, .rows = page_rows, .draw = page_draw, .line = page_line};

@@ -10,6 +10,7 @@
 #include "app/app_impl.h"
 #include "app/commands.h"
 #include "app/presets.h"
+#include "app/words.h"
 
 enum { KIND_RUN, KIND_FILL, KIND_ACTION };
 
@@ -45,14 +46,12 @@ static void add_setting(struct app *a, struct ui_palette *p, const struct app_op
         ui_palette_add(p, KIND_FILL, label, o->help, action);
         choices = "";
     }
-    while (*choices != '\0') {
-        size_t n = strcspn(choices, " ");
-        if (n != strlen(now) || memcmp(choices, now, n) != 0) {
-            snprintf(label, sizeof label, "set %s %.*s", o->name, (int)n, choices);
+    for (struct cw_str choice; app_words_next(&choices, &choice);) {
+        if (!cw_str_eq(choice, now)) {
+            snprintf(label, sizeof label, "set %s %.*s", o->name, (int)choice.len, choice.data);
             snprintf(action, sizeof action, "/%s", label);
             ui_palette_add(p, KIND_RUN, label, o->help, action);
         }
-        choices += n + (choices[n] == ' ');
     }
     free(now);
 }
@@ -81,18 +80,15 @@ void app_open_palette(struct app *a) {
     app_enter(a, NULL);
     a->palette = p;
     app_enter(a, &app_mode_palette);
-    app_persist_ask_palette(a);
+    app_persist_ask(a, APP_LIST_PALETTE, "");
 }
 
 void app_palette_conversation(struct app *a, const char *title, const char *detail,
                               const char *name) {
-    if (a->mode == &app_mode_palette) { /* and not closed meanwhile */
-        struct cw_buf action = {0};
-        cw_buf_printf(&action, "/load %s", name);
-        ui_palette_add(a->palette, KIND_RUN, title, detail, action.data);
-        cw_buf_free(&action);
-        a->dirty = true;
-    }
+    struct cw_buf action = {0};
+    cw_buf_printf(&action, "/load %s", name);
+    ui_palette_add_found(a->palette, KIND_RUN, title, detail, action.data);
+    cw_buf_free(&action);
 }
 
 static void palette_close(struct app *a) {
@@ -136,7 +132,11 @@ static bool palette_key(struct app *a, const struct ui_key *key) {
                action == UI_ACT_PALETTE) {
         app_enter(a, NULL);
     } else {
-        return ui_palette_key(a->palette, key);
+        bool taken = ui_palette_key(a->palette, key);
+        if (ui_palette_changed(a->palette)) {
+            app_persist_ask(a, APP_LIST_PALETTE, ui_palette_needle(a->palette));
+        }
+        return taken;
     }
     return true;
 }
@@ -149,5 +149,12 @@ static void palette_draw(struct app *a, int row, int rows) {
     ui_palette_draw(a->palette, &a->screen, row, rows);
 }
 
-const struct app_mode app_mode_palette = {
-    .key = palette_key, .close = palette_close, .rows = palette_rows, .draw = palette_draw};
+static void palette_line(struct app *a, int row) {
+    ui_palette_draw_line(a->palette, &a->screen, row);
+}
+
+const struct app_mode app_mode_palette = {.key = palette_key,
+                                          .close = palette_close,
+                                          .rows = palette_rows,
+                                          .draw = palette_draw,
+                                          .line = palette_line};

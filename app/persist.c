@@ -9,18 +9,14 @@
 #include <string.h>
 
 #include "app/app_impl.h"
-#include "app/persist_extra.h"
+#include "app/persist_rows.h"
+#include "app/personas.h"
 #include "chinwag/clock.h"
-#include "chinwag/snapshot.h"
 #include "chinwag/store.h"
 
 static const double SAVE_S = 0.5;
 
-enum {
-    MAX_LISTED = 200,
-    MARK_GIVEN = 1, /* of a token */
-    MARK_FORCED = 2,
-};
+enum { MAX_LISTED = 200 };
 
 static struct cw_str str_of(const char *text) {
     return (struct cw_str){text != NULL ? text : "", text != NULL ? strlen(text) : 0};
@@ -30,114 +26,60 @@ static struct cw_str buf_str(const struct cw_buf *b) {
     return (struct cw_str){b->data != NULL ? b->data : "", b->len};
 }
 
-/* As the commands that delete without a chat have it. */
-static void snapshot_key(char key[20], int64_t conversation) {
-    snprintf(key, 20, "%016llx", (unsigned long long)conversation);
-}
-
 /* ---- saving --------------------------------------------------------------------------------- */
 
-/* Tokens [from, to) as the store has them. Caller must free. */
-static struct cw_store_token *tokens_of(const struct chat_message *m, size_t from, size_t to) {
-    struct cw_store_token *out = cw_calloc(to - from + 1, sizeof *out);
-    for (size_t k = from; k < to; k++) {
-        const struct chat_token *t = &m->tokens[k];
-        bool last = k + 1 == m->ids.n;
-        size_t text = (last ? m->text.len : m->tokens[k + 1].text_at) - t->text_at;
-        size_t reasoning =
-            (last ? m->reasoning.len : m->tokens[k + 1].reasoning_at) - t->reasoning_at;
-        out[k - from] = (struct cw_store_token){
-            .draw = t->draw,
-            .n_text = (uint32_t)(t->thinking ? reasoning : text),
-            .thinking = t->thinking,
-            .mark = (uint8_t)((t->given ? MARK_GIVEN : 0) | (t->forced ? MARK_FORCED : 0)),
-        };
-        out[k - from].draw.id = m->ids.v[k];
-    }
-    return out;
+static void keep_head(struct app_persist *p, struct cw_str system, struct cw_str persona) {
+    free(p->system);
+    free(p->persona);
+    p->system = cw_strndup(system.len > 0 ? system.data : "", system.len);
+    p->persona = cw_strndup(persona.len > 0 ? persona.data : "", persona.len);
 }
 
-static struct cw_store_change *changes_of(const struct chat_message *m) {
-    struct cw_store_change *out = cw_calloc(m->n_changes + 1, sizeof *out);
-    for (size_t i = 0; i < m->n_changes; i++) {
-        out[i] = (struct cw_store_change){m->changes[i].token, m->changes[i].offset,
-                                          m->changes[i].from, m->changes[i].to};
-    }
-    return out;
-}
-
-enum { ARITHMETIC_NAME = 24 };
-
-static void name_arithmetic(char name[ARITHMETIC_NAME], bool exact) {
-    snprintf(name, ARITHMETIC_NAME, "%d%s", (int)CW_ARITHMETIC, exact ? " exact" : "");
-}
-
-/* What is settled of a reply: its last token may still get text. */
-static size_t settled(const struct chat_message *m) {
-    return m->done || m->ids.n == 0 ? m->ids.n : m->ids.n - 1;
-}
-
-static int put_conversation(struct app *a) {
-    const struct chat *c = &a->chat;
+static struct cw_store_conversation conversation_row(const struct app *a) {
     const struct cw_model_info *info = app_model_info(a);
-    const struct cw_store_conversation row = {
-        .id = (int64_t)c->id,
-        .title = str_of(c->title),
+    return (struct cw_store_conversation){
+        .id = (int64_t)a->chat.id,
+        .title = str_of(a->chat.title),
         .model = str_of(info != NULL ? info->name : NULL),
         .hash = str_of(info != NULL ? cw_generator_model_hash(a->generator) : NULL),
         .system = str_of(a->settings->system),
+        .settings = str_of(a->settings->persona),
     };
-    return cw_store_put_conversation(a->persist.store, &row, NULL);
+}
+
+/* The head of the conversation, where the store has another. */
+static int save_head(struct app *a) {
+    struct app_persist *p = &a->persist;
+    const struct cw_store_conversation row = conversation_row(a);
+    if (p->put && p->system != NULL && cw_str_eq(row.system, p->system) &&
+        cw_str_eq(row.settings, p->persona)) {
+        return CW_OK;
+    }
+    int rc = cw_store_put_conversation(p->store, &row, NULL);
+    if (rc == CW_OK) {
+        p->put = true;
+        keep_head(p, row.system, row.settings);
+    }
+    return rc;
+}
+
+/* That the store has all of it now. */
+static void note_saved(struct chat_message *m) {
+    m->dirty = false;
+    m->saved.put = true;
+    m->saved.done = m->done;
+    m->saved.tokens = app_row_settled(m, &m->saved.text, &m->saved.reasoning);
+    m->saved.changes = m->n_changes;
 }
 
 static int put_whole(struct app *a, struct chat_message *m) {
-    size_t n = settled(m);
-    bool all = n == m->ids.n;
-    struct cw_store_token *tokens = tokens_of(m, 0, n);
-    struct cw_store_change *changes = changes_of(m);
-    struct cw_buf extra = {0};
-    char arithmetic[ARITHMETIC_NAME];
-    app_extra_write(m, &extra);
-    name_arithmetic(arithmetic, m->exact);
-    struct cw_store_message row = {
-        .id = (int64_t)m->id,
-        .parent = m->parent == a->chat.root ? 0 : (int64_t)m->parent->id,
-        .conversation = (int64_t)a->chat.id,
-        .role = m->role == CHAT_USER ? CW_STORE_USER : CW_STORE_REPLY,
-        .created_ms = m->made_ms,
-        .text = {buf_str(&m->text).data, all ? m->text.len : m->tokens[n].text_at},
-        .reasoning = {buf_str(&m->reasoning).data,
-                      all ? m->reasoning.len : m->tokens[n].reasoning_at},
-        .tokens = tokens,
-        .n_tokens = n,
-        .changes = changes,
-        .n_changes = m->n_changes,
-        .done = m->done,
-        .stop = m->stop,
-        .seed = m->n_runs > 0 ? m->runs[0].seed : 0,
-        .first_position = m->n_runs > 0 ? m->runs[0].position : 0,
-        .figures = m->figures,
-        .model = str_of(m->model),
-        .hash = str_of(m->hash),
-        .arithmetic = str_of(m->role == CHAT_REPLY ? arithmetic : NULL),
-        .extra = buf_str(&extra),
-    };
-    if (m->n_runs > 0) {
-        row.sampling = m->runs[0].sampling;
-    }
-    int rc = cw_store_put_message(a->persist.store, &row, NULL);
+    struct app_row row;
+    app_row_make(&row, &a->chat, m);
+    int rc = cw_store_put_message(a->persist.store, &row.message, NULL);
     if (rc == CW_OK) {
-        m->dirty = false;
-        m->saved.put = true;
-        m->saved.done = m->done;
-        m->saved.tokens = n;
-        m->saved.text = row.text.len;
-        m->saved.reasoning = row.reasoning.len;
-        m->saved.changes = m->n_changes;
+        note_saved(m);
     }
-    free(tokens);
-    free(changes);
-    cw_buf_free(&extra);
+    app_row_free(&row);
     return rc;
 }
 
@@ -145,12 +87,10 @@ static int put_whole(struct app *a, struct chat_message *m) {
 static int put_new(struct app *a, struct chat_message *m) {
     struct cw_store *s = a->persist.store;
     int rc = CW_OK;
-    size_t n = settled(m);
-    bool all = n == m->ids.n;
-    size_t text = all ? m->text.len : m->tokens[n].text_at;
-    size_t reasoning = all ? m->reasoning.len : m->tokens[n].reasoning_at;
+    size_t text, reasoning;
+    size_t n = app_row_settled(m, &text, &reasoning);
     if (n > m->saved.tokens || text > m->saved.text || reasoning > m->saved.reasoning) {
-        struct cw_store_token *tokens = tokens_of(m, m->saved.tokens, n);
+        struct cw_store_token *tokens = app_row_tokens(m, m->saved.tokens, n);
         rc = cw_store_append(s, (int64_t)m->id, buf_str(&m->text).data + m->saved.text,
                              text - m->saved.text, buf_str(&m->reasoning).data + m->saved.reasoning,
                              reasoning - m->saved.reasoning, tokens, n - m->saved.tokens, NULL);
@@ -184,28 +124,31 @@ static int save_message(struct app *a, struct chat_message *m) {
     return put_new(a, m);
 }
 
+/* A reply of which nothing came yet: until it does the question stands unanswered. */
+static bool is_awaited(const struct chat_message *m) {
+    return m->role == CHAT_REPLY && !m->done && m->ids.n == 0 && m->text.len == 0;
+}
+
 void app_persist_save(struct app *a) {
     struct app_persist *p = &a->persist;
     p->due_s = -1;
     if (p->store == NULL || p->off || a->chat.n_all == 0) {
         return;
     }
-    int rc = CW_OK;
-    if (!p->put) {
-        rc = put_conversation(a);
-        p->put = rc == CW_OK;
-    }
+    int rc = save_head(a);
     /* a message that was refused is handed over whole the next time */
     for (size_t i = 0; i < a->chat.n_all && rc == CW_OK; i++) {
         struct chat_message *m = a->chat.all[i];
-        rc = save_message(a, m);
+        rc = is_awaited(m) ? CW_OK : save_message(a, m);
         m->dirty = m->dirty || rc != CW_OK;
     }
     const struct chat_message *leaf = chat_last(&a->chat);
-    if (rc == CW_OK && a->chat.dirty) {
-        rc = cw_store_set_leaf(p->store, (int64_t)a->chat.id, leaf != NULL ? (int64_t)leaf->id : 0,
-                               NULL);
+    leaf = leaf != NULL && is_awaited(leaf) ? leaf->parent : leaf; /* never the root: a question */
+    int64_t id = leaf != NULL ? (int64_t)leaf->id : 0;
+    if (rc == CW_OK && (a->chat.dirty || id != p->leaf)) {
+        rc = cw_store_set_leaf(p->store, (int64_t)a->chat.id, id, NULL);
         a->chat.dirty = rc != CW_OK;
+        p->leaf = id;
     }
     if (rc != CW_OK) {
         p->due_s = cw_now() + 2 * SAVE_S;
@@ -225,73 +168,15 @@ void app_persist_tick(struct app *a, double now) {
 }
 
 void app_persist_new(struct app *a) {
-    a->persist.put = false;
-    a->persist.due_s = -1;
+    struct app_persist *p = &a->persist;
+    p->put = false;
+    p->due_s = -1;
+    p->leaf = 0;
+    free(p->system);
+    p->system = NULL;
 }
 
 /* ---- loading -------------------------------------------------------------------------------- */
-
-static void take_tokens(struct chat_message *m, const struct cw_store_message *row) {
-    size_t text = m->typed, reasoning = 0;
-    m->tokens = cw_calloc(row->n_tokens + 1, sizeof *m->tokens);
-    m->cap_tokens = row->n_tokens;
-    for (size_t k = 0; k < row->n_tokens; k++) {
-        const struct cw_store_token *t = &row->tokens[k];
-        cw_ids_add(&m->ids, t->draw.id);
-        m->tokens[k] = (struct chat_token){.draw = t->draw,
-                                           .text_at = (uint32_t)text,
-                                           .reasoning_at = (uint32_t)reasoning,
-                                           .thinking = t->thinking,
-                                           .given = (t->mark & MARK_GIVEN) != 0,
-                                           .forced = (t->mark & MARK_FORCED) != 0};
-        size_t *at = t->thinking ? &reasoning : &text;
-        size_t end = t->thinking ? m->reasoning.len : m->text.len;
-        *at = t->n_text < end - *at ? *at + t->n_text : end; /* whatever a file says */
-    }
-}
-
-static void take_message(struct chat_message *m, const struct cw_store_message *row) {
-    cw_buf_add(&m->text, row->text.data, row->text.len);
-    cw_buf_add(&m->reasoning, row->reasoning.data, row->reasoning.len);
-    m->made_ms = row->created_ms;
-    m->figures = row->figures;
-    m->stop = row->done ? (enum cw_stop)row->stop : CW_STOP_CANCEL;
-    m->done = true;
-    m->model = row->model.len > 0 ? cw_strndup(row->model.data, row->model.len) : NULL;
-    m->hash = row->hash.len > 0 ? cw_strndup(row->hash.data, row->hash.len) : NULL;
-    char exact[ARITHMETIC_NAME]; /* of another arithmetic: it can only be compared */
-    name_arithmetic(exact, true);
-    m->exact = row->arithmetic.len == strlen(exact) &&
-               memcmp(row->arithmetic.data, exact, row->arithmetic.len) == 0;
-    app_extra_typed(m, row->extra);
-    if (m->role == CHAT_REPLY) {
-        take_tokens(m, row);
-        for (size_t i = 0; i < row->n_changes; i++) {
-            m->changes = cw_reallocarray(m->changes, m->n_changes + 1, sizeof *m->changes);
-            m->changes[m->n_changes++] =
-                (struct chat_change){row->changes[i].token, (size_t)row->changes[i].offset,
-                                     row->changes[i].from, row->changes[i].to};
-        }
-        app_extra_read(m, row->extra);
-        if (m->n_runs == 0 && m->ids.n > 0) {
-            m->runs = cw_calloc(1, sizeof *m->runs);
-            m->runs[m->n_runs++] =
-                (struct chat_run){0, row->first_position, row->seed, row->sampling};
-        }
-        m->seed = m->n_runs > 0 ? m->runs[m->n_runs - 1].seed : row->seed;
-    }
-    if (row->lost) {
-        cw_buf_puts(&m->text, "(this message could not be recovered)");
-        m->typed = m->text.len;
-    }
-    m->dirty = false;
-    m->saved.put = true;
-    m->saved.done = true;
-    m->saved.tokens = m->ids.n;
-    m->saved.text = m->text.len;
-    m->saved.reasoning = m->reasoning.len;
-    m->saved.changes = m->n_changes;
-}
 
 /* A message that cannot stand in a conversation of turns: what follows it follows `up` instead. */
 struct left_out {
@@ -318,7 +203,8 @@ static size_t take_messages(struct chat *c, const struct cw_store_event *ev) {
                               (uint64_t)row->id)
                 : NULL;
         if (m != NULL) {
-            take_message(m, row);
+            app_row_take(m, c, row);
+            note_saved(m);
             continue;
         }
         n_lost++;
@@ -329,6 +215,27 @@ static size_t take_messages(struct chat *c, const struct cw_store_event *ev) {
     }
     free(out);
     return n_lost;
+}
+
+/* Persona and system prompt become those of the conversation that was loaded; what flags say
+ * stays. */
+static void take_head(struct app *a) {
+    const struct app_persist *p = &a->persist;
+    const struct app_option *system = app_option_find("system"),
+                            *persona = app_option_find("persona");
+    const char *now = a->settings->persona != NULL ? a->settings->persona : "";
+    if (app_settings_origin(a->settings, persona) != APP_FLAG && strcmp(now, p->persona) != 0) {
+        if (p->persona[0] != '\0' &&
+            app_persona_apply(a->settings, a->paths, p->persona, APP_LIVE, NULL, NULL) == CW_OK) {
+            app_publish(a);
+            app_hint(a, false, "persona %s", p->persona);
+        }
+        app_settings_set(a->settings, persona, p->persona, APP_LIVE, NULL);
+    }
+    if (app_settings_origin(a->settings, system) != APP_FLAG) {
+        app_settings_set(a->settings, system, p->system[0] != '\0' ? p->system : p->system_before,
+                         APP_LIVE, NULL);
+    }
 }
 
 static void loaded(struct app *a, const struct cw_store_event *ev) {
@@ -342,9 +249,6 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
     const struct cw_str title = ev->conversation.title;
     c->title = title.len > 0 ? cw_strndup(title.data, title.len) : NULL;
     size_t left_out = take_messages(c, ev);
-    for (size_t i = 0; i < c->n_all; i++) { /* what names other messages */
-        app_extra_link(c, c->all[i]);
-    }
     struct chat_message *leaf = chat_find(c, (uint64_t)ev->conversation.leaf);
     if (leaf != NULL) {
         chat_go(c, leaf);
@@ -366,15 +270,11 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
         c->at = 0;
     }
     c->dirty = false;
+    app_persist_new(a);
     a->persist.put = true;
-    const char *system =
-        cw_strndup(ev->conversation.system.data ? ev->conversation.system.data : "",
-                   ev->conversation.system.len);
-    if (system[0] != '\0' &&
-        app_settings_origin(a->settings, app_option_find("system")) != APP_FLAG) {
-        app_settings_set(a->settings, app_option_find("system"), system, APP_LIVE, NULL);
-    }
-    free((char *)system);
+    a->persist.leaf = ev->conversation.leaf;
+    keep_head(&a->persist, ev->conversation.system, ev->conversation.settings);
+    take_head(a);
     app_show_clear(a);
     ui_transcript_to_end(a->transcript);
     if (!ev->owned) {
@@ -467,7 +367,7 @@ const char *app_persist_key(struct app *a) {
     if (p->store == NULL || p->off) {
         return NULL;
     }
-    snapshot_key(p->key, (int64_t)a->chat.id);
+    app_keep_key(p->key, (int64_t)a->chat.id);
     return p->key;
 }
 
@@ -580,6 +480,33 @@ void app_persist_private(struct app *a, bool on) {
              a->persist.off && was_put ? "; what was said before stays, /delete removes it" : "");
 }
 
+void app_persist_export(const struct app *a, enum app_format format, struct cw_buf *out) {
+    const struct chat *c = &a->chat;
+    const struct chat_message *first = c->all[0], *leaf = chat_last(c);
+    struct cw_store_conversation head = conversation_row(a);
+    struct app_row *rows = cw_calloc(c->n_all, sizeof *rows);
+    struct cw_store_message *messages = cw_calloc(c->n_all, sizeof *messages);
+    struct cw_buf title = {0};
+    for (size_t i = 0; i < c->n_all; i++) {
+        app_row_make(&rows[i], c, c->all[i]);
+        messages[i] = rows[i].message;
+    }
+    if (head.title.len == 0) {
+        cw_store_title(first->text.data, first->text.len, &title);
+        head.title = buf_str(&title);
+    }
+    head.created_ms = first->made_ms;
+    head.updated_ms = c->all[c->n_all - 1]->made_ms;
+    head.leaf = leaf != NULL ? (int64_t)leaf->id : 0;
+    app_export(format, &head, messages, c->n_all, out);
+    for (size_t i = 0; i < c->n_all; i++) {
+        app_row_free(&rows[i]);
+    }
+    free(rows);
+    free(messages);
+    cw_buf_free(&title);
+}
+
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
 static uint64_t give_id(void *arg) {
@@ -589,24 +516,19 @@ static uint64_t give_id(void *arg) {
 void app_persist_open(struct app *a) {
     struct app_persist *p = &a->persist;
     struct cw_err err = {0};
+    const char *system = a->settings->system;
     p->due_s = -1;
+    p->system_before = cw_strdup(system != NULL ? system : "");
     if (a->settings->keep_private) {
         p->off = true;
         a->status.is_private = true;
         return;
     }
-    const char *dir = a->paths->data;
-    if (dir == NULL || dir[0] == '\0') {
+    if (app_keep_open(&p->store, a->paths, 0, &err) != CW_OK) {
         struct cw_buf text = {0};
-        cw_buf_printf(&text, "The conversation will not be kept: %s", a->paths->reason);
+        cw_buf_printf(&text, "The conversation will not be kept: %s", err.text);
         app_tell(a, false, text.data, text.len);
         cw_buf_free(&text);
-        return;
-    }
-    const struct cw_store_options opt = {.dir = dir};
-    if (cw_store_create(&p->store, &opt, &err) != CW_OK) {
-        p->store = NULL;
-        app_tell(a, true, err.text, strlen(err.text));
         return;
     }
     a->chat.give_id = give_id;
@@ -626,13 +548,9 @@ void app_persist_close(struct app *a) {
         fprintf(stderr, "chinwag: conversations: %s\n", err.text);
     }
     a->persist.store = NULL;
-    for (size_t i = 0; i < a->persist.n_deleted && a->paths->cache[0] != '\0'; i++) {
-        char key[20];
-        snapshot_key(key, a->persist.deleted[i]);
-        if (cw_snapshots_remove(a->paths->cache, key, &err) != CW_OK) {
-            fprintf(stderr, "chinwag: %s\n", err.text);
-        }
-    }
+    free(a->persist.system);
+    free(a->persist.persona);
+    free(a->persist.system_before);
     free(a->persist.deleted);
     a->persist.deleted = NULL;
     free(a->persist.hits);

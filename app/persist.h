@@ -8,6 +8,8 @@
 #define APP_PERSIST_H
 
 #include "app/chat.h"
+#include "app/exchange.h"
+#include "app/keep.h"
 
 struct app;
 struct cw_store_event;
@@ -21,6 +23,9 @@ struct app_persist {
     bool off;                   /* private */
     bool put;                   /* the conversation is in the store */
     bool trouble;               /* said already */
+    int64_t leaf;               /* as the store has it */
+    char *system, *persona;     /* the same; NULL: not known */
+    char *system_before;        /* that holds where a conversation has none */
     double due_s;               /* when to save next; < 0: nothing is new */
     uint64_t serial;            /* of the last question */
     uint64_t ours;              /* serial of the conversation that is awaited, 0: none */
@@ -29,8 +34,8 @@ struct app_persist {
     struct ui_palette *chooser; /* to load one; NULL: closed */
     int64_t *deleted;           /* conversations that were deleted, the last one last */
     size_t n_deleted;
-    char key[20];  /* of the snapshots of the conversation at hand */
-    int64_t *hits; /* of the list that was shown last */
+    char key[APP_KEEP_KEY]; /* of the snapshots of the conversation at hand */
+    int64_t *hits;          /* of the list that was shown last */
     size_t n_hits;
 };
 
@@ -54,7 +59,6 @@ void app_persist_drain(struct app *a);
 void app_persist_list(struct app *a, const char *query);
 /* A page to choose a conversation from; what is typed is looked for in title and text. */
 void app_persist_choose(struct app *a);
-void app_persist_ask_palette(struct app *a);
 /* persist_choose.c: a list that came, for one of the three. */
 void app_persist_show_list(struct app *a, const struct cw_store_event *ev);
 /* persist.c: ask for one; false, with a hint, where nothing is kept. */
@@ -64,5 +68,7 @@ void app_persist_rename(struct app *a, const char *title);
 void app_persist_delete(struct app *a); /* the one at hand; a new one begins */
 void app_persist_undelete(struct app *a);
 void app_persist_private(struct app *a, bool on);
+/* Append the conversation at hand as it is exported, kept or not. */
+void app_persist_export(const struct app *a, enum app_format format, struct cw_buf *out);
 
 #endif

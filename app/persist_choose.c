@@ -110,7 +110,10 @@ void app_persist_show_list(struct app *a, const struct cw_store_event *ev) {
         }
         break;
     case APP_LIST_PALETTE:
-        each_hit(a, ev, NULL);
+        if (a->mode == &app_mode_palette) { /* and not closed meanwhile */
+            ui_palette_drop_found(a->palette);
+            each_hit(a, ev, NULL);
+        }
         break;
     }
     a->dirty = true;
@@ -118,10 +121,6 @@ void app_persist_show_list(struct app *a, const struct cw_store_event *ev) {
 
 void app_persist_list(struct app *a, const char *query) {
     app_persist_ask(a, APP_LIST_PAGE, query);
-}
-
-void app_persist_ask_palette(struct app *a) {
-    app_persist_ask(a, APP_LIST_PALETTE, "");
 }
 
 void app_persist_choose(struct app *a) {
@@ -162,12 +161,10 @@ static bool chooser_key(struct app *a, const struct ui_key *key) {
     } else if ((plain && key->code == UI_KEY_ESC) || action == UI_ACT_INTERRUPT) {
         app_enter(a, NULL);
     } else {
-        char *before = cw_strdup(ui_palette_needle(a->persist.chooser));
         bool taken = ui_palette_key(a->persist.chooser, key);
-        if (strcmp(before, ui_palette_needle(a->persist.chooser)) != 0) {
+        if (ui_palette_changed(a->persist.chooser)) {
             app_persist_ask(a, APP_LIST_CHOOSER, ui_palette_needle(a->persist.chooser));
         }
-        free(before);
         return taken;
     }
     return true;
@@ -181,5 +178,12 @@ static void chooser_draw(struct app *a, int row, int rows) {
     ui_palette_draw(a->persist.chooser, &a->screen, row, rows);
 }
 
-const struct app_mode app_mode_chooser = {
-    .key = chooser_key, .close = chooser_close, .rows = chooser_rows, .draw = chooser_draw};
+static void chooser_line(struct app *a, int row) {
+    ui_palette_draw_line(a->persist.chooser, &a->screen, row);
+}
+
+const struct app_mode app_mode_chooser = {.key = chooser_key,
+                                          .close = chooser_close,
+                                          .rows = chooser_rows,
+                                          .draw = chooser_draw,
+                                          .line = chooser_line};

@@ -6,12 +6,11 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/config.h"
+#include "chinwag/file.h"
 
 enum { MAX_NAME = 100, MAX_PROMPT = 1024 * 1024 };
 
@@ -131,24 +130,12 @@ static bool find_value(const char *values, const char *key, size_t n_key, struct
 }
 
 static char *read_prompt(const char *path, struct cw_err *err) {
-    FILE *f = fopen(path, "re");
     struct cw_buf text = {0};
-    char bytes[4096];
-    size_t n;
-    if (f == NULL) {
-        cw_fail(err, errno == ENOENT ? CW_ENOENT : CW_EIO, "%s: %s", path, strerror(errno));
-        return NULL;
+    int rc = cw_file_read(path, MAX_PROMPT, &text, err);
+    if (rc == CW_OK && text.len > 0 && memchr(text.data, '\0', text.len) != NULL) {
+        rc = cw_fail(err, CW_EFORMAT, "%s: it is no text", path);
     }
-    while (text.len <= MAX_PROMPT && (n = fread(bytes, 1, sizeof bytes, f)) > 0) {
-        cw_buf_add(&text, bytes, n);
-    }
-    bool bad = ferror(f) != 0;
-    fclose(f);
-    if (bad || text.len > MAX_PROMPT || (text.len > 0 && memchr(text.data, '\0', text.len))) {
-        cw_fail(err, CW_EFORMAT, "%s: %s", path,
-                bad                     ? "cannot be read"
-                : text.len > MAX_PROMPT ? "longer than 1 MiB"
-                                        : "it is no text");
+    if (rc != CW_OK) {
         cw_buf_free(&text);
         return NULL;
     }

@@ -79,13 +79,7 @@ static void pick_line(struct app *a, int row) {
         "pick: Up, Down a message; Left, Right a code block; Enter copies, Esc leaves",
         "Up Down message, Left Right code, Enter copies", "Enter copies, Esc leaves",
         "Enter copies"};
-    struct ui_screen *s = &a->screen;
-    size_t i = 0;
-    while (i + 1 < sizeof texts / sizeof texts[0] && (int)strlen(texts[i]) + 2 > s->cols) {
-        i++;
-    }
-    ui_screen_puts(s, row, s->cols >= 16, s->cols, texts[i], UI_PROMPT);
-    s->cursor_row = -1;
+    app_draw_keys(a, row, texts, sizeof texts / sizeof texts[0]);
 }
 
 const struct app_mode app_mode_pick = {.key = pick_key, .close = pick_close, .line = pick_line};

@@ -327,7 +327,7 @@ static void remember(struct app *a, const char *text) {
 
 static void run_command(struct app *a, const char *text) {
     struct app_plain *p = a->plain;
-    size_t n_attached = a->n_attached;
+    size_t n_attached = a->draft.n_attached;
     uint64_t version = ui_input_version(), asked = a->persist.serial;
     size_t said = p->out.len;
     remember(a, text);
@@ -337,7 +337,7 @@ static void run_command(struct app *a, const char *text) {
     if (!answered && a->phase != APP_RUNNING && !a->leave) {
         app_plain_say(a, false, "done"); /* on the screen it shows */
     }
-    if (a->n_attached > n_attached) {
+    if (a->draft.n_attached > n_attached) {
         p->attached = true;
     } else if (ui_input_version() != version) {
         p->attached = false;
@@ -362,9 +362,7 @@ static void send_message(struct app *a, const char *text) {
     ui_input_clear();
     p->attached = false;
     p->drafts = ui_input_version();
-    a->n_attached = 0;
-    a->draft_known = false;
-    a->draft_ask_s = -1;
+    app_draft_sent(a);
     remember(a, whole.data);
     p->own = true;
     app_submit(a, whole.data);
@@ -451,9 +449,12 @@ static void on_end(struct app *a) {
     }
 }
 
-static void read_lines(struct app *a) {
+static void read_lines(struct app *a, bool readable) {
     struct app_plain *p = a->plain;
     char bytes[16384];
+    if (!readable || a->leave) {
+        return;
+    }
     ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
     if (n < 0 && errno != EINTR && errno != EAGAIN) {
         a->leave = true; /* the terminal is gone */
@@ -510,13 +511,8 @@ static void prompt(struct app *a) {
     }
 }
 
-static void on_signals(struct app *a) {
+static void on_signals(struct app *a, unsigned flags) {
     struct app_plain *p = a->plain;
-    unsigned flags = ui_term_signals();
-    if (flags & (UI_SIGNAL_TERM | UI_SIGNAL_HUP)) {
-        a->leave = true;
-        a->leave_signal = flags;
-    }
     if (flags & UI_SIGNAL_INT) {
         p->at_start = p->at_start && !p->terminal; /* behind "^C" */
         p->prompted = false;
@@ -530,57 +526,31 @@ static void on_signals(struct app *a) {
     }
 }
 
-/* ---- the loop ------------------------------------------------------------------------------- */
+/* ---- the face ------------------------------------------------------------------------------- */
 
-static int timeout_ms(const struct app *a, double now) {
-    double due = a->draft_ask_s;
-    due = due < 0 || (a->persist.due_s >= 0 && a->persist.due_s < due) ? a->persist.due_s : due;
-    double ms = (due - now) * 1000;
-    return due < 0 ? -1 : ms <= 0 ? 0 : ms > 60000 ? 60000 : (int)ms + 1;
+static void show(struct app *a, double now) {
+    follow(a);
+    tell_draft(a);
+    prompt(a);
+    flush(a);
 }
 
-void app_plain_loop(struct app *a) {
-    struct app_plain *p = a->plain;
-    bool more_events = false;
+static double nothing_due(const struct app *a) {
+    return -1;
+}
+
+const struct app_face app_plain_face = {
+    .show = show, .due = nothing_due, .read = read_lines, .signals = on_signals};
+
+void app_plain_begin(struct app *a) {
     ui_transcript_resize(a->transcript, ROWS, COLS);
     app_plain_say(a, false,
                   "chinwag " CHINWAG_VERSION " in plain lines: /help lists the commands, Ctrl+C "
                   "stops a reply, Ctrl+D leaves");
-    while (!a->leave) {
-        double now = cw_now();
-        if (a->draft_ask_s >= 0 && now >= a->draft_ask_s) {
-            app_count_draft(a, now);
-        }
-        app_persist_tick(a, now);
-        follow(a);
-        tell_draft(a);
-        prompt(a);
-        flush(a);
-        struct pollfd fds[4] = {
-            {.fd = STDIN_FILENO, .events = POLLIN},
-            {.fd = ui_term_wake_fd(), .events = POLLIN},
-            {.fd = a->generator ? cw_ring_fd(cw_generator_ring(a->generator)) : -1,
-             .events = POLLIN},
-            {.fd = app_persist_fd(a), .events = POLLIN},
-        };
-        if (poll(fds, 4, more_events ? 0 : timeout_ms(a, cw_now())) < 0) {
-            continue; /* interrupted: the flag's descriptor is readable now */
-        }
-        if (fds[1].revents != 0) {
-            on_signals(a);
-        }
-        if (fds[0].revents != 0 && !a->leave) {
-            read_lines(a);
-        }
-        if (fds[2].revents != 0 || more_events) {
-            more_events = app_drain(a);
-        }
-        if (fds[3].revents != 0) {
-            app_persist_drain(a);
-        }
-        app_on_events(a);
-    }
+}
+
+void app_plain_end(struct app *a) {
     follow(a);
-    fresh_line(p);
+    fresh_line(a->plain);
     flush(a);
 }

@@ -11,13 +11,16 @@
 #include "chinwag/mem.h"
 
 struct app;
+struct app_face;
 struct app_plain;
 
 struct app_plain *app_plain_create(void);
 void app_plain_destroy(struct app_plain *p); /* NULL is fine */
 
-/* The event loop, in place of that of the screen. */
-void app_plain_loop(struct app *a);
+/* In place of the screen: around the event loop, and in it. */
+void app_plain_begin(struct app *a);
+void app_plain_end(struct app *a);
+extern const struct app_face app_plain_face;
 /* The program speaks: a line behind what was said before. */
 void app_plain_say(struct app *a, bool error, const char *text);
 /* Lines that on the screen are a page of their own. */

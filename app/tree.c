@@ -151,6 +151,7 @@ static bool unfork(struct app *a) {
     app_persist_save(a);
     chat_free(&a->chat);
     a->chat = t->shelf[--t->n_shelf];
+    app_persist_new(a);
     a->persist.put = a->chat.n_all > 0 && a->chat.all[0]->saved.put;
     app_show_clear(a);
     app_hint(a, false, "back in the conversation that was copied");
@@ -239,6 +240,7 @@ static bool edit(struct app *a, size_t i, const char *text) {
     chat_mark(&a->chat);
     struct chat_message *m = chat_add_sibling(&a->chat, i);
     cw_buf_puts(&m->text, text);
+    m->made_ms = app_wall_ms();
     m->done = true;
     if (reply) {
         m->typed = m->text.len;

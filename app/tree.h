@@ -38,6 +38,10 @@ struct app_tree {
     uint64_t editing;         /* the message that stands in the input line, 0: none */
     struct ui_treeview *view; /* of /tree; NULL: closed */
 
+    struct {
+        uint64_t id, conversation;
+    } taken_back; /* the question that was given back last: the next one is in its place */
+
     /* making room */
     struct chat_message *leaving_to; /* first message that stays, while a summary is written */
     struct cw_buf summary;
@@ -68,6 +72,7 @@ bool app_start_job(struct app *a, enum app_job job, struct cw_request *req);
 struct cw_request app_request(struct app *a);
 /* Take a question that got no answer out of the conversation and give it back to the person. */
 void app_take_back(struct app *a);
+int64_t app_wall_ms(void); /* now, since 1970 */
 /* Whether the tree may be changed now; else a hint says why not. */
 bool app_can_move(struct app *a, bool needs_reply);
 

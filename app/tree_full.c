@@ -242,7 +242,7 @@ bool app_room_after_all(struct app *a) {
     struct chat_message *m = chat_last(&a->chat);
     bool go_on = m->ids.n > 0 || m->typed > 0;
     bool wait;
-    if (a->cancelled) {
+    if (a->run.cancelled) {
         return false;
     }
     if (!leave(a, 0, go_on, &wait)) {

@@ -198,21 +198,21 @@ void app_replay_done(struct app *a, enum cw_stop stop, const char *error) {
 
 /* ---- why ------------------------------------------------------------------------------------ */
 
-static void settings_lines(struct ui_overlay *page, const struct chat_message *m) {
+static void settings_lines(const struct app *a, struct ui_overlay *page,
+                           const struct chat_message *m) {
     struct app_settings then = {.sampling = m->runs[0].sampling};
     for (size_t i = 0; i < app_n_options && i < CHAT_N_ORIGINS; i++) {
         const struct app_option *o = &app_options[i];
         if (strcmp(o->group, "sampling") == 0 && strcmp(o->name, "seed") != 0) {
             char *value = app_settings_get(&then, o);
-            cmd_line(page, o->name, "%s  (%s)", value[0] != '\0' ? value : "-",
-                     app_origin_name((enum app_origin)m->origin[i]));
+            cmd_setting_line(a, page, o, value, app_origin_name((enum app_origin)m->origin[i]), "");
             free(value);
         }
     }
 }
 
-static void reply_lines(struct ui_overlay *page, const struct chat_message *m) {
-    const struct cw_figures *f = &m->figures;
+static void reply_lines(const struct app *a, struct ui_overlay *page,
+                        const struct chat_message *m) {
     cmd_line(page, "model", "%s%s", m->model != NULL ? m->model : "-",
              m->exact ? "" : ", not exact (float file without --exact)");
     cmd_line(page, "tokens", "%zu%s", m->ids.n,
@@ -226,25 +226,14 @@ static void reply_lines(struct ui_overlay *page, const struct chat_message *m) {
             cmd_line(page, "chosen by hand", "token %zu", k);
         }
     }
-    for (size_t i = 0; i < m->n_changes; i++) {
-        struct cw_buf label = {0};
-        chat_change_label(&m->changes[i].from, &m->changes[i].to, &label);
-        cmd_line(page, i == 0 ? "changes" : "", "%s at token %llu", label.data ? label.data : "",
-                 (unsigned long long)m->changes[i].token);
-        cw_buf_free(&label);
-    }
-    if (f->n_prompt > 0) {
-        cmd_line(page, "prompt", "%zu tokens: %zu reused, %zu evaluated", f->n_prompt, f->n_reused,
-                 f->n_evaluated);
-        cmd_line(page, "time to first token", "%.1f ms", f->ttft_s * 1e3);
-        cmd_line(page, "speed", "%.2f tokens/s", f->tps);
-        cmd_line(page, "context", "%zu of %zu tokens", f->n_ctx_used, f->n_ctx);
-        cmd_line(page, "stop", "%s", cw_stop_name(m->stop));
+    cmd_changes(page, m);
+    if (m->figures.n_prompt > 0) {
+        cmd_figures(page, m);
     }
     if (m->n_runs > 0) {
         ui_overlay_line(page, "", "");
         ui_overlay_heading(page, "Settings at its start");
-        settings_lines(page, m);
+        settings_lines(a, page, m);
     }
 }
 
@@ -271,7 +260,7 @@ void app_why(struct app *a, size_t i) {
         if (m->system != NULL) {
             ui_overlay_line(page, "system prompt", m->system);
         }
-        reply_lines(page, m);
+        reply_lines(a, page, m);
     }
     app_show_page(a, page);
 }

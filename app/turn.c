@@ -16,15 +16,13 @@
 #include "app/cli.h"
 #include "chinwag/clock.h"
 
-static const double SPARK_S = UI_SPARK_S;
-
 enum { MAX_EVENTS = 4096 }; /* taken from the ring before keys are looked at again */
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
 const struct cw_model_info *app_model_info(const struct app *a) {
     bool loaded = a->phase == APP_IDLE || a->phase == APP_RUNNING;
-    return loaded ? cw_generator_info(a->generator) : NULL;
+    return loaded && a->generator != NULL ? cw_generator_info(a->generator) : NULL;
 }
 
 /* A fixed seed would give /regen the same reply again: each further one counts on. */
@@ -34,10 +32,26 @@ static uint32_t choose_seed(const struct app *a, const struct chat_message *repl
     return cli_seed(a->settings) + (a->settings->seed >= 0 ? (uint32_t)i : 0);
 }
 
-static int64_t wall_ms(void) {
+int64_t app_wall_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What was sent and will not be answered goes back into the input line, before what stands there.
+ */
+static void give_back(struct app *a, const char *text) {
+    size_t n;
+    const char *draft = ui_input_text(&n);
+    struct cw_buf whole = {0};
+    cw_buf_puts(&whole, text);
+    if (n > 0) {
+        cw_buf_puts(&whole, "\n\n");
+        cw_buf_add(&whole, draft, n);
+    }
+    ui_input_set(whole.data);
+    cw_buf_free(&whole);
+    app_draft_changed(a);
 }
 
 void app_take_back(struct app *a) {
@@ -57,16 +71,19 @@ void app_take_back(struct app *a) {
     if (others) {
         chat_return(&a->chat); /* the move that came to nothing is gone */
         app_show_path(a);
+        if (chat_index(&a->chat, question) == SIZE_MAX) { /* it was asked again */
+            give_back(a, text);
+        }
         free(text);
         return;
     }
     app_show_forget(a, question);
-    chat_remove(&a->chat, question);
-    if (ui_input_empty()) {
-        ui_input_set(text);
-    } else {
-        app_hint(a, false, "the unanswered question was taken back; Up brings it");
+    if (question->saved.put) {
+        a->tree.taken_back.id = question->id;
+        a->tree.taken_back.conversation = a->chat.id;
     }
+    chat_remove(&a->chat, question);
+    give_back(a, text);
     free(text);
     app_show_notes(a);
 }
@@ -100,7 +117,7 @@ static void remember_origin(const struct app *a, struct chat_message *m) {
     m->window = chat_window(&a->chat) > 0 ? a->chat.window : NULL;
     m->think = a->settings->think;
     memcpy(m->origin, a->settings->origin, sizeof m->origin);
-    m->made_ms = wall_ms();
+    m->made_ms = app_wall_ms();
 }
 
 /* A reply that goes on: where its next token is drawn, and with which seed. */
@@ -117,13 +134,13 @@ static void go_on_from(struct app *a, struct chat_message *m, struct cw_request 
     if (m->stop == CW_STOP_STRING) {
         m->typed = m->text.len; /* its last ids say more than its text */
     }
-    m->made_ms = wall_ms();
+    m->made_ms = app_wall_ms();
 }
 
 static void begin_status(struct app *a) {
     a->phase = APP_RUNNING;
-    a->cancelled = false;
-    a->at_start = a->settings->sampling;
+    a->run.cancelled = false;
+    a->run.at_start = a->settings->sampling;
     a->status.state = UI_STATE_READING;
     a->status.fraction = -1;
     a->status.left_s = -1;
@@ -135,7 +152,7 @@ static void begin_status(struct app *a) {
 
 bool app_start_job(struct app *a, enum app_job job, struct cw_request *req) {
     struct cw_err err = {0};
-    if (cw_generator_start(a->generator, req, &a->request, &err) != CW_OK) {
+    if (cw_generator_start(a->generator, req, &a->run.id, &err) != CW_OK) {
         app_tell(a, true, err.text, strlen(err.text));
         return false;
     }
@@ -224,22 +241,31 @@ bool app_start(struct app *a, double entered_s, bool go_on, size_t n) {
     return false;
 }
 
-static void ask(struct app *a, const char *text, double entered_s) {
+static void ask(struct app *a, const char *text) {
     chat_mark(&a->chat);
-    struct chat_message *m = chat_add(&a->chat, CHAT_USER);
-    cw_buf_puts(&m->text, text);
-    m->made_ms = wall_ms();
-    m->done = true;
+    struct chat_message *m = chat_said(&a->chat, text);
+    if (m != NULL) { /* said here before: another reply to it, not another branch like it */
+        chat_go(&a->chat, m);
+    } else {
+        m = chat_add(&a->chat, CHAT_USER);
+        if (a->tree.taken_back.conversation == a->chat.id && a->tree.taken_back.id != 0) {
+            m->id = a->tree.taken_back.id; /* which it has in the store already */
+            a->tree.taken_back.id = 0;
+        }
+        cw_buf_puts(&m->text, text);
+        m->made_ms = app_wall_ms();
+        m->done = true;
+    }
     chat_add(&a->chat, CHAT_REPLY);
     chat_mark(&a->chat);
     app_show_path(a);
-    app_persist_save(a); /* the question at once */
-    app_start(a, entered_s, false, 1);
+    app_persist_save(a);              /* the question at once */
+    app_start(a, cw_now(), false, 1); /* what waited in the queue begins with its turn */
 }
 
 static void enqueue(struct app *a, const char *text) {
     a->queue = cw_reallocarray(a->queue, a->n_queue + 1, sizeof *a->queue);
-    a->queue[a->n_queue++] = (struct app_queued){cw_strdup(text), cw_now()};
+    a->queue[a->n_queue++] = cw_strdup(text);
     a->dirty = true;
 }
 
@@ -247,20 +273,23 @@ static void next_in_queue(struct app *a) {
     if (a->n_queue == 0 || a->phase != APP_IDLE) {
         return;
     }
-    struct app_queued first = a->queue[0];
+    char *text = a->queue[0];
     a->n_queue--;
     memmove(a->queue, a->queue + 1, a->n_queue * sizeof *a->queue);
-    ask(a, first.text, first.entered_s);
-    free(first.text);
+    ask(a, text);
+    free(text);
 }
 
 void app_empty_queue(struct app *a) {
+    struct cw_buf all = {0};
     for (size_t i = 0; i < a->n_queue; i++) {
-        if (ui_input_empty()) {
-            ui_input_set(a->queue[i].text);
-        }
-        free(a->queue[i].text);
+        cw_buf_printf(&all, "%s%s", i > 0 ? "\n\n" : "", a->queue[i]);
+        free(a->queue[i]);
     }
+    if (a->n_queue > 0) {
+        give_back(a, all.data);
+    }
+    cw_buf_free(&all);
     a->n_queue = 0;
     a->dirty = true;
 }
@@ -272,7 +301,7 @@ void app_submit(struct app *a, const char *text) {
     } else if (app_edit_sent(a, text)) {
         return;
     } else if (a->phase == APP_IDLE) {
-        ask(a, text, cw_now());
+        ask(a, text);
     } else {
         enqueue(a, text);
     }
@@ -282,7 +311,7 @@ bool app_cancel(struct app *a) {
     if (a->phase != APP_RUNNING) {
         return false;
     }
-    a->cancelled = true;
+    a->run.cancelled = true;
     a->status.state = UI_STATE_STOPPING;
     cw_generator_cancel(a->generator);
     a->dirty = true;
@@ -346,9 +375,9 @@ void app_publish(struct app *a) {
     bool running = a->phase == APP_RUNNING;
     /* compared as they were set, so equal means untouched */
     a->status.temp_changed =
-        running && (now->temp < a->at_start.temp || now->temp > a->at_start.temp);
+        running && (now->temp < a->run.at_start.temp || now->temp > a->run.at_start.temp);
     a->status.top_p_changed =
-        running && (now->top_p < a->at_start.top_p || now->top_p > a->at_start.top_p);
+        running && (now->top_p < a->run.at_start.top_p || now->top_p > a->run.at_start.top_p);
     a->dirty = true;
 }
 
@@ -379,17 +408,17 @@ static void on_token(struct app *a, const struct cw_event *ev) {
 }
 
 static void spark(struct app *a, const struct cw_event *ev) {
-    if (!a->cancelled && a->status.state != UI_STATE_ANSWERING) {
+    if (!a->run.cancelled && a->status.state != UI_STATE_ANSWERING) {
         a->status.state = UI_STATE_ANSWERING;
         if (a->tree.made_room) { /* the line that offered to cancel it; the transcript keeps one */
             a->hint[0] = '\0';
         }
     }
     double now = cw_now();
-    if (ev->figures.tps > 0 && now - a->spark_s >= SPARK_S) {
+    if (ev->figures.tps > 0 && now - a->run.spark_s >= UI_SPARK_S) {
         memmove(a->status.spark, a->status.spark + 1, (UI_SPARK - 1) * sizeof a->status.spark[0]);
         a->status.spark[UI_SPARK - 1] = ev->figures.tps;
-        a->spark_s = now;
+        a->run.spark_s = now;
     }
 }
 
@@ -485,17 +514,17 @@ static void on_done(struct app *a, const struct cw_event *ev) {
         if (a->tree.made_room) { /* for nothing */
             a->chat.window = a->tree.window_before;
         }
-        app_take_back(a);
-        app_show_path(a);
         if (stop == CW_STOP_ERROR) {
             app_empty_queue(a); /* the next one would likely fail as well */
         }
+        app_take_back(a);
+        app_show_path(a);
     } else {
         app_show_done(a, m);
     }
     app_persist_save(a);
     if (!ui_input_empty()) {
-        a->draft_ask_s = cw_now() + APP_DRAFT_PAUSE_S;
+        app_draft_changed(a);
     }
     next_in_queue(a);
 }
@@ -573,7 +602,7 @@ static void take_figures(struct app *a, const struct cw_figures *f) {
 }
 
 static void on_progress(struct app *a, uint64_t done, uint64_t total) {
-    double spent = cw_now() - a->prompt_s;
+    double spent = cw_now() - a->run.prompt_s;
     a->status.fraction = total > 0 ? (double)done / (double)total : -1;
     a->status.left_s = done > 0 && spent > 0.2 ? spent / (double)done * (double)(total - done) : -1;
 }
@@ -582,7 +611,7 @@ static void on_event(struct app *a, const struct cw_event *ev) {
     if (ev->kind == CW_EV_TOKEN || ev->kind == CW_EV_DONE) {
         app_persist_changed(a);
     }
-    bool ours = ev->request != 0 && ev->request == a->request && a->phase == APP_RUNNING;
+    bool ours = ev->request != 0 && ev->request == a->run.id && a->phase == APP_RUNNING;
     if (ours) {
         take_figures(a, &ev->figures);
     }
@@ -604,7 +633,7 @@ static void on_event(struct app *a, const struct cw_event *ev) {
         app_tell(a, false, ev->text, ev->n_text);
         break;
     case CW_EV_PROMPT:
-        a->prompt_s = cw_now();
+        a->run.prompt_s = cw_now();
         a->status.anew_from =
             ev->u.prompt.retokenised_from == SIZE_MAX ? 0 : ev->u.prompt.retokenised_from;
         a->status.not_restored = ev->u.prompt.snapshot_refused;
@@ -640,10 +669,7 @@ static void on_event(struct app *a, const struct cw_event *ev) {
         }
         break;
     case CW_EV_COUNT:
-        if (ev->u.count.serial == a->draft_serial) {
-            a->draft_tokens = ev->u.count.n;
-            a->draft_known = true;
-        }
+        app_draft_counted(a, ev->u.count.serial, ev->u.count.n);
         break;
     }
     a->dirty = true;

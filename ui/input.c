@@ -10,18 +10,17 @@
 #include "ui/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <readline/history.h>
 #include <readline/readline.h>
 
 #include "ui/fold.h"
-#include "ui/wrap.h"
+#include "ui/history.h"
+#include "ui/inputrows.h"
 
 #include "chinwag/mem.h"
 #include "chinwag/utf8.h"
@@ -29,9 +28,7 @@
 enum {
     MAX_HISTORY = 5000,
     CONTROL_G = 7,
-    /* Entries of several lines are told apart by the time line in front of each; no message has a
-     * line that begins like that. */
-    TIME_MARK = 0x1f,
+    MAX_FILE_WORDS = 8, /* separated by blanks, of a file name that is completed */
 };
 
 static struct {
@@ -48,10 +45,14 @@ static struct {
     size_t n_matches;
     struct ui_candidates candidates; /* during a completion */
     size_t candidate;
-    int top; /* first input row shown */
+    char *file;       /* the beginning of a file name that is being completed */
+    size_t file_skip; /* bytes of it that stand before the word readline completes */
+    bool recalled;    /* entries of the history may hold marks of folds */
+    int top;          /* first input row shown */
     uint64_t version;
     struct ui_folds *folds; /* outlive the line they stood in: undo and yank may bring them back */
     struct cw_buf opened, shown; /* the line with its folds opened, and as it is drawn */
+    struct cw_buf shown_prompt;
 } in;
 
 /* --- text of several lines ------------------------------------------------------------------ */
@@ -170,17 +171,63 @@ static char *next_candidate(const char *text, int state) {
     return NULL;
 }
 
+/* A name that begins with in.file, less what stands there before the word. */
+static char *next_file(const char *text, int state) {
+    (void)text;
+    char *name = rl_filename_completion_function(in.file, state);
+    if (name == NULL || strlen(name) < in.file_skip) {
+        free(name);
+        return NULL;
+    }
+    char *full = tilde_expand(name);
+    struct stat st;
+    bool folder = stat(full, &st) == 0 && S_ISDIR(st.st_mode);
+    size_t n = strlen(name);
+    char *word = malloc(n + 2); /* readline frees it */
+    if (word != NULL) {
+        snprintf(word, n + 2, "%s%s", name + in.file_skip, folder ? "/" : "");
+    }
+    free(full);
+    free(name);
+    return word;
+}
+
+/* Names may hold blanks, and nothing tells where one begins: the longest run of words before the
+ * cursor that begins the name of a file is taken for it. The first word of a command is none. */
+static char **complete_file(const char *text, size_t start, size_t end) {
+    size_t first = rl_line_buffer[0] == '/' ? strcspn(rl_line_buffer, " \t\n") + 1 : 0;
+    size_t from[MAX_FILE_WORDS];
+    size_t n = 0;
+    for (size_t at = start; n < MAX_FILE_WORDS && (n == 0 || at > first);) {
+        at -= n > 0;
+        while (at > first && n > 0 && strchr(" \t\n", rl_line_buffer[at - 1]) == NULL) {
+            at--;
+        }
+        from[n++] = at;
+    }
+    char **matches = NULL;
+    while (matches == NULL && n-- > 0) {
+        in.file = cw_strndup(rl_line_buffer + from[n], end - from[n]);
+        in.file_skip = start - from[n];
+        matches = rl_completion_matches(text, next_file);
+        free(in.file);
+        in.file = NULL;
+    }
+    rl_filename_completion_desired = 0; /* readline does not know the whole name */
+    size_t length = matches != NULL ? strlen(matches[0]) : 0;
+    rl_completion_suppress_append = length > 0 && matches[0][length - 1] == '/';
+    return matches;
+}
+
 static char **complete(const char *text, int start, int end) {
     if (in.opt.complete == NULL) {
         return NULL;
     }
     in.candidates = (struct ui_candidates){0};
     in.opt.complete(in.opt.arg, rl_line_buffer, (size_t)start, (size_t)end, &in.candidates);
-    char **matches = NULL;
-    rl_attempted_completion_over = !in.candidates.files;
-    if (!in.candidates.files) {
-        matches = rl_completion_matches(text, next_candidate);
-    }
+    rl_attempted_completion_over = 1;
+    char **matches = in.candidates.files ? complete_file(text, (size_t)start, (size_t)end)
+                                         : rl_completion_matches(text, next_candidate);
     for (size_t i = 0; i < in.candidates.n; i++) {
         free(in.candidates.words[i]);
     }
@@ -292,94 +339,73 @@ static void replace_functions(Keymap map, int depth) {
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-/* The file: in front of each entry a line of TIME_MARK and the time in seconds, then the entry as
- * it is, blank lines and all (which is why readline's own reader will not do). */
-static void write_entry(FILE *f, const HIST_ENTRY *e) {
-    const char *time = e->timestamp && e->timestamp[0] ? e->timestamp + 1 : "0";
-    fprintf(f, "%c%s\n%s\n", TIME_MARK, time, e->line);
+static void add_entry(const char *text, const char *time) {
+    add_history(text);
+    add_history_time(time);
 }
 
-static void add_entry(const struct cw_buf *text, const char *time) {
-    if (text->len > 0) {
-        text->data[text->len - 1] = '\0'; /* its last newline */
-        add_history(text->data);
-        add_history_time(time);
-    }
-}
-
-static void read_entries(FILE *f) {
-    struct cw_buf text = {0};
-    char *line = NULL, *time = NULL;
-    size_t cap = 0;
-    ssize_t n;
-    while ((n = getline(&line, &cap, f)) > 0) {
-        if (line[0] == TIME_MARK) {
-            line[n - 1] = line[n - 1] == '\n' ? '\0' : line[n - 1];
-            add_entry(&text, time ? time : "");
-            cw_buf_clear(&text);
-            free(time);
-            time = cw_strdup(line);
-        } else {
-            cw_buf_add(&text, line, (size_t)n);
-            if (line[n - 1] != '\n') {
-                cw_buf_putc(&text, '\n');
-            }
+static void write_last_half(FILE *f) {
+    for (int i = history_length - MAX_HISTORY / 2; i < history_length; i++) {
+        const HIST_ENTRY *e = history_get(history_base + i);
+        if (e != NULL) {
+            ui_history_write(f, e->line, e->timestamp);
         }
     }
-    add_entry(&text, time ? time : "");
-    free(time);
-    free(line);
-    cw_buf_free(&text);
-}
-
-/* Write the last MAX_HISTORY / 2 entries anew once there are MAX_HISTORY. */
-static void shorten_history(void) {
-    struct cw_buf name = {0};
-    cw_buf_printf(&name, "%s.new", in.history_path);
-    char *path = cw_buf_take(&name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (f != NULL) {
-        for (int i = history_length - MAX_HISTORY / 2; i < history_length; i++) {
-            const HIST_ENTRY *e = history_get(history_base + i);
-            if (e != NULL) {
-                write_entry(f, e);
-            }
-        }
-        bool whole = fflush(f) == 0;
-        if (fclose(f) != 0 || !whole || rename(path, in.history_path) != 0) {
-            unlink(path);
-        }
-    }
-    free(path);
 }
 
 static int open_history(struct cw_err *err) {
     if (in.history_path == NULL || in.history_path[0] == '\0') {
         return CW_OK;
     }
-    int fd = open(in.history_path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        int why = fd < 0 ? errno : EINVAL;
-        if (fd >= 0) {
-            close(fd);
-        }
-        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(why));
-    }
-    in.history = fdopen(fd, "a+");
+    in.history = ui_history_open(in.history_path, err);
     if (in.history == NULL) {
-        close(fd);
-        return cw_fail(err, CW_EIO, "history: %s: %s", in.history_path, strerror(errno));
+        return CW_EIO;
     }
-    rewind(in.history);
-    read_entries(in.history);
+    ui_history_read(in.history, add_entry);
     if (history_length >= MAX_HISTORY) {
-        shorten_history();
+        ui_history_replace(in.history_path, write_last_half);
         fclose(in.history);
         in.history = fopen(in.history_path, "ae");
     }
     return CW_OK;
+}
+
+/* A large entry that was brought back stands folded in the line, as when it was pasted. Readline
+ * counts that as no change of the entry, which has no undo list of its own. */
+static void fold_recalled(void) {
+    const HIST_ENTRY *e = current_history();
+    size_t n = (size_t)rl_end;
+    if (e == NULL || rl_undo_list != NULL || !ui_fold_is_large(rl_line_buffer, n) ||
+        ui_folds_in(rl_line_buffer, n) || strcmp(e->line, rl_line_buffer) != 0) {
+        return;
+    }
+    char mark[UI_FOLD_MARK + 1];
+    struct cw_buf text = {0};
+    cw_buf_add(&text, rl_line_buffer, n);
+    unsigned number = ui_folds_add(in.folds, "", 0, NULL, &text);
+    ui_fold_mark(number, mark);
+    rl_replace_line(mark, 0);
+    rl_point = rl_end;
+    in.recalled = true;
+}
+
+/* Entries that were edited keep their edits, but no marks: those are given to other texts in time.
+ */
+static void open_recalled(void) {
+    for (int i = 0; i < history_length && in.recalled; i++) {
+        HIST_ENTRY *e = history_get(history_base + i);
+        if (e == NULL || !ui_folds_in(e->line, strlen(e->line))) {
+            continue;
+        }
+        ui_folds_open(in.folds, e->line, strlen(e->line), &in.opened);
+        UNDO_LIST *undo = e->data, *now = rl_undo_list;
+        e = replace_history_entry(i, in.opened.data, NULL);
+        rl_undo_list = undo; /* its places are of the other text */
+        rl_free_undo_list();
+        rl_undo_list = now;
+        free_history_entry(e);
+    }
+    in.recalled = false;
 }
 
 /* Keys a terminal's description would name; readline reads none when it does not draw. */
@@ -427,7 +453,7 @@ int ui_input_open(const struct ui_input_options *opt, struct cw_err *err) {
     rl_basic_word_break_characters = " \t\n";
     rl_completer_word_break_characters = " \t\n";
     history_write_timestamps = 1;
-    history_comment_char = TIME_MARK;
+    history_comment_char = UI_HISTORY_MARK;
 
     using_history();
     clear_history();
@@ -471,6 +497,7 @@ void ui_input_close(void) {
     ui_folds_destroy(in.folds);
     cw_buf_free(&in.opened);
     cw_buf_free(&in.shown);
+    cw_buf_free(&in.shown_prompt);
     memset(&in, 0, sizeof in);
 }
 
@@ -624,8 +651,8 @@ enum ui_input_result ui_input_key(const struct ui_key *key) {
         ui_input_paste(key->raw, key->n_raw); /* typed, it must not pass for one of ours */
         return UI_INPUT_NONE;
     }
-    int before = rl_point;
-    bool accepted = false;
+    int before = rl_point, entry = where_history();
+    bool accepted = false, searching = RL_ISSTATE(RL_STATE_ISEARCH | RL_STATE_NSEARCH) != 0;
     in.taken = 0;
     in.queued = key_bytes(key, in.queue);
     free(in.line);
@@ -636,9 +663,13 @@ enum ui_input_result ui_input_key(const struct ui_key *key) {
     }
     in.queued = in.taken = 0;
     if (accepted) {
+        open_recalled();
         return finish_line();
     }
     snap(before);
+    if ((searching || entry != where_history()) && !ui_input_captive()) {
+        fold_recalled();
+    }
     if (in.edit) {
         in.edit = false;
         return UI_INPUT_EDIT;
@@ -735,6 +766,7 @@ void ui_input_clear(void) {
     rl_free_line_state();
     rl_callback_handler_remove();
     rl_callback_handler_install(in.prompt, on_line);
+    open_recalled();
 }
 
 void ui_input_set(const char *text) {
@@ -755,7 +787,8 @@ int ui_input_remember(const char *line, struct cw_err *err) {
     if (in.history == NULL) {
         return CW_OK;
     }
-    write_entry(in.history, history_get(history_base + history_length - 1));
+    const HIST_ENTRY *e = history_get(history_base + history_length - 1);
+    ui_history_write(in.history, e->line, e->timestamp);
     if (fflush(in.history) != 0) {
         int why = errno;
         fclose(in.history);
@@ -767,111 +800,25 @@ int ui_input_remember(const char *line, struct cw_err *err) {
 
 /* --- drawing --------------------------------------------------------------------------------- */
 
-struct row {
-    struct ui_line line;
-    int col;     /* where it begins */
-    bool prompt; /* of the prompt, else of the text */
-};
-
-/* The rows of prompt and text at a width, and where the cursor is. */
-struct layout {
-    struct row *rows;
-    int n, cap;
-    int cursor_row, cursor_col;
-    char *prompt;     /* as shown */
-    const char *text; /* of the line, as shown */
-};
-
-static struct row *add_row(struct layout *l, struct ui_line line, int col, bool prompt) {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        l->rows = cw_reallocarray(l->rows, (size_t)l->cap, sizeof *l->rows);
-    }
-    l->rows[l->n] = (struct row){line, col, prompt};
-    return &l->rows[l->n++];
-}
-
-/* Columns of the part of a line before byte `point`. */
-static int column_of(const char *s, const struct ui_line *line, size_t point) {
-    struct ui_cluster c;
-    int col = 0;
-    for (size_t i = line->begin; i < point && i < line->end; i += c.bytes) {
-        if (s[i] == '\t') {
-            c = (struct ui_cluster){.bytes = 1, .width = UI_TAB - col % UI_TAB};
-        } else {
-            ui_cluster_next(s + i, line->end - i, &c);
-        }
-        col += c.width;
-    }
-    return col;
-}
-
-/* Readline's prompt without what it marks as invisible. */
-static char *shown_prompt(void) {
-    struct cw_buf out = {0};
+/* Readline's prompt without what it marks as invisible. Replaces *out. */
+static void shown_prompt(struct cw_buf *out) {
     bool hidden = false;
+    cw_buf_clear(out);
+    cw_buf_puts(out, "");
     for (const char *p = rl_display_prompt ? rl_display_prompt : ""; *p != '\0'; p++) {
         if (*p == RL_PROMPT_START_IGNORE || *p == RL_PROMPT_END_IGNORE) {
             hidden = *p == RL_PROMPT_START_IGNORE;
         } else if (!hidden) {
-            cw_buf_putc(&out, *p);
+            cw_buf_putc(out, *p);
         }
     }
-    return cw_buf_take(&out);
 }
 
-static void lay_out(struct layout *l, int cols) {
-    *l = (struct layout){.prompt = shown_prompt()};
-    size_t n_prompt = strlen(l->prompt);
-    int indent = ui_text_width(l->prompt, n_prompt, 1000);
-    bool ours = strcmp(l->prompt, in.prompt) == 0;
-    if (ours && indent + 4 > cols) {
-        indent = 0; /* no room for it */
-        n_prompt = 0;
-    } else if (!ours && indent > cols / 2) {
-        for (size_t at = 0; at < n_prompt;) {
-            struct ui_line line;
-            ui_wrap(l->prompt, n_prompt, at, cols, true, &line);
-            add_row(l, line, 0, true);
-            at = line.next;
-        }
-        indent = 0;
-    } else {
-        add_row(l, (struct ui_line){.end = n_prompt}, 0, true);
-    }
-    int first = l->n;
+static void make_rows(struct ui_input_rows *r, int cols) {
     size_t n, point;
-    const char *s = shown_line(&n, &point);
-    l->text = s;
-    /* the last column is left for the cursor behind a full row */
-    int width = cols - indent - 1 < 1 ? 1 : cols - indent - 1;
-    struct ui_line line = {.newline = true};
-    for (size_t at = 0; at < n; at = line.next) {
-        ui_wrap(s, n, at, width, false, &line);
-        add_row(l, line, indent, false);
-    }
-    if (line.newline || (line.width >= width && point == n)) {
-        add_row(l, (struct ui_line){n, n, n, 0, false}, indent, false);
-    }
-    l->cursor_row = l->n - 1;
-    for (int i = first; i < l->n; i++) {
-        const struct ui_line *r = &l->rows[i].line;
-        if (point < r->next || i + 1 == l->n) {
-            l->cursor_row = i;
-            l->cursor_col = indent + column_of(s, r, point);
-            break;
-        }
-    }
-}
-
-static void free_layout(struct layout *l) {
-    free(l->rows);
-    free(l->prompt);
-}
-
-/* The prompt shares its row with the first row of the text when it stands left of it. */
-static int shared(const struct layout *l) {
-    return l->n > 1 && l->rows[0].prompt && !l->rows[1].prompt && l->rows[1].col > 0;
+    shown_prompt(&in.shown_prompt);
+    const char *prompt = in.shown_prompt.data, *text = shown_line(&n, &point);
+    ui_input_rows_make(r, prompt, strcmp(prompt, in.prompt) == 0, text, n, point, cols);
 }
 
 void ui_input_resize(int rows, int cols) {
@@ -879,46 +826,30 @@ void ui_input_resize(int rows, int cols) {
 }
 
 int ui_input_rows(int cols) {
-    struct layout l;
-    lay_out(&l, cols);
-    int rows = l.n - shared(&l);
-    free_layout(&l);
+    struct ui_input_rows r;
+    make_rows(&r, cols);
+    int rows = ui_input_rows_count(&r);
+    ui_input_rows_free(&r);
     return rows;
 }
 
 bool ui_input_draw(struct ui_screen *s, int row, int rows, int limit) {
-    struct layout l;
-    lay_out(&l, s->cols);
-    int skip = shared(&l);
-    int n = l.n - skip;
-    int cursor = l.cursor_row - skip;
+    struct ui_input_rows r;
+    make_rows(&r, s->cols);
+    int n = ui_input_rows_count(&r);
+    int cursor = r.cursor_row - r.shared;
     in.top = in.top > cursor ? cursor : in.top;
     in.top = in.top < cursor - rows + 1 ? cursor - rows + 1 : in.top;
     in.top = in.top > n - rows ? n - rows : in.top;
     in.top = in.top < 0 ? 0 : in.top;
-    int last_end = 0;
-    for (int i = 0; i < l.n; i++) {
-        const struct row *r = &l.rows[i];
-        int at = (i == 0 ? 0 : i - skip) - in.top;
-        if (at >= 0 && at < rows) {
-            ui_wrap_draw(s, row + at, r->col, s->cols, r->prompt ? l.prompt : l.text, &r->line,
-                         r->prompt ? UI_PROMPT : UI_TEXT);
-            last_end = at == rows - 1 ? r->col + r->line.width : last_end;
-        }
-    }
+    int last_end = ui_input_rows_draw(&r, s, row, rows, in.top);
     if (rows > 0) {
         s->cursor_row = row + cursor - in.top;
-        s->cursor_col = l.cursor_col < s->cols ? l.cursor_col : s->cols - 1;
+        s->cursor_col = r.cursor_col < s->cols ? r.cursor_col : s->cols - 1;
     }
-    bool free_space = last_end < limit && !(cursor - in.top == rows - 1 && l.cursor_col >= limit);
-    free_layout(&l);
+    bool free_space = last_end < limit && !(cursor - in.top == rows - 1 && r.cursor_col >= limit);
+    ui_input_rows_free(&r);
     return free_space;
-}
-
-static int screen_cols(void) {
-    int rows, cols;
-    rl_get_screen_size(&rows, &cols);
-    return cols;
 }
 
 static bool move_row(const struct ui_key *key) {
@@ -926,30 +857,15 @@ static bool move_row(const struct ui_key *key) {
         memchr(rl_line_buffer, '\n', (size_t)rl_end) == NULL) {
         return false;
     }
-    struct layout l;
-    lay_out(&l, screen_cols());
-    int to = l.cursor_row + (key->code == UI_KEY_UP ? -1 : 1);
-    bool inside = to >= 0 && to < l.n && !l.rows[to].prompt;
+    struct ui_input_rows r;
+    int rows, cols;
+    size_t byte;
+    rl_get_screen_size(&rows, &cols);
+    make_rows(&r, cols);
+    bool inside = ui_input_rows_move(&r, key->code == UI_KEY_UP ? -1 : 1, &byte);
     if (inside) {
-        const struct ui_line *line = &l.rows[to].line;
-        int want = l.cursor_col - l.rows[to].col;
-        struct ui_cluster c;
-        size_t at = line->begin;
-        int col = 0;
-        while (at < line->end) {
-            if (l.text[at] == '\t') {
-                c = (struct ui_cluster){.bytes = 1, .width = UI_TAB - col % UI_TAB};
-            } else {
-                ui_cluster_next(l.text + at, line->end - at, &c);
-            }
-            if (col + c.width > want) {
-                break;
-            }
-            col += c.width;
-            at += c.bytes;
-        }
-        rl_point = (int)ui_folds_byte(in.folds, rl_line_buffer, (size_t)rl_end, at);
+        rl_point = (int)ui_folds_byte(in.folds, rl_line_buffer, (size_t)rl_end, byte);
     }
-    free_layout(&l);
+    ui_input_rows_free(&r);
     return inside;
 }

@@ -55,7 +55,7 @@ static void draw_head(const struct ui_lens *l, struct ui_screen *s, int row) {
     percent(p, l->p);
     snprintf(parts[n++], sizeof parts[0], "%s", l->text);
     if (l->known) {
-        snprintf(parts[n++], sizeof parts[0], "raw %s", raw);
+        snprintf(parts[n++], sizeof parts[0], s->cols >= 30 ? "raw %s" : "%s", raw);
         snprintf(parts[n++], sizeof parts[0], "drawn at %s", p);
         snprintf(parts[n++], sizeof parts[0], "rank %d", l->rank + 1);
         snprintf(parts[n++], sizeof parts[0], "entropy %.2f bits", l->entropy_bits);

@@ -4,12 +4,16 @@
  */
 #include "ui/overlay.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chinwag/mem.h"
 
-enum { MAX_KEY = 26 }; /* columns; a longer key has a line of its own */
+enum {
+    MAX_KEY = 26,   /* columns; a longer key has a line of its own */
+    TITLE_ROWS = 6, /* fewer are all for the page */
+};
 
 struct entry {
     char *key, *text;
@@ -20,7 +24,9 @@ struct ui_overlay {
     char *title;
     struct entry *entries;
     size_t n;
-    int top; /* first line shown */
+    int top;   /* first line shown */
+    int lines; /* of the page as it was drawn last, and the last of them shown */
+    int seen;
 };
 
 struct ui_overlay *ui_overlay_create(const char *title) {
@@ -75,9 +81,11 @@ static int lay_out(const struct ui_overlay *o, struct ui_screen *s, int row, int
         int width = ui_text_width(o->entries[i].key, strlen(o->entries[i].key), s->cols);
         key_width = width > key_width && width <= MAX_KEY ? width : key_width;
     }
-    /* keys beside the text where there is room, else above it */
+    /* keys beside the text where there is room, else above it, which is then further in */
     bool room = key_width + 24 <= s->cols;
-    int text_col = room ? (key_width > 0 ? key_width + 4 : 2) : (s->cols >= 12 ? 2 : 0);
+    int above_col = s->cols >= 30 ? 4 : s->cols >= 12 ? 2 : 0;
+    int text_col = !room ? above_col : key_width > 0 ? key_width + 4 : 2;
+    int key_col = room ? 2 : above_col / 2;
     int width = s->cols - text_col - (s->cols >= 12 ? 1 : 0);
     int line = 0;
     for (size_t i = 0; i < o->n; i++) {
@@ -85,8 +93,7 @@ static int lay_out(const struct ui_overlay *o, struct ui_screen *s, int row, int
         int first = line;
         if (e->key[0] != '\0') {
             if (line >= o->top && line < o->top + rows) {
-                ui_screen_puts(s, row + line - o->top, s->cols >= 12 ? 2 : 0, s->cols, e->key,
-                               UI_HELP_KEY);
+                ui_screen_puts(s, row + line - o->top, key_col, s->cols, e->key, UI_HELP_KEY);
             }
             bool beside = room && ui_text_width(e->key, strlen(e->key), s->cols) <= key_width;
             line += beside ? 0 : 1;
@@ -109,14 +116,26 @@ void ui_overlay_draw(struct ui_overlay *o, struct ui_screen *s, int row, int row
     for (int r = 0; r < rows; r++) {
         ui_screen_fill(s, row + r, 0, s->cols, " ", UI_TEXT);
     }
-    int col = ui_screen_puts(s, row, s->cols >= 12, s->cols, o->title, UI_TITLE);
-    const char *keys = s->cols >= 44 ? "(Esc or q closes, arrows scroll)" : "(Esc closes)";
-    if (col + 2 + (int)strlen(keys) <= s->cols) {
-        ui_screen_puts(s, row, col + 2, s->cols, keys, UI_DIM);
+    int head = rows >= TITLE_ROWS ? 2 : 0;
+    if (head > 0) {
+        ui_screen_puts(s, row, s->cols >= 12, s->cols, o->title, UI_TITLE);
     }
-    int body = rows - 2 < 0 ? 0 : rows - 2;
-    int n = lay_out(o, s, s->rows, 0);
-    int max_top = n > body ? n - body : 0;
+    int body = rows - head;
+    o->lines = lay_out(o, s, s->rows, 0);
+    int max_top = o->lines > body ? o->lines - body : 0;
     o->top = o->top > max_top ? max_top : o->top < 0 ? 0 : o->top;
-    lay_out(o, s, row + 2, body);
+    o->seen = o->top + body < o->lines ? o->top + body : o->lines;
+    lay_out(o, s, row + head, body);
+}
+
+void ui_overlay_draw_line(const struct ui_overlay *o, struct ui_screen *s, int row) {
+    char place[32];
+    bool wide = s->cols >= 40;
+    const char *keys = wide ? "arrows scroll, Esc or q closes" : "Esc closes";
+    int n = snprintf(place, sizeof place, wide ? "line %d of %d" : "%d/%d", o->seen, o->lines);
+    int col = ui_screen_puts(s, row, s->cols >= 12, s->cols, keys, UI_PROMPT);
+    if (o->seen > 0 && col + n + 2 <= s->cols) {
+        ui_screen_puts(s, row, s->cols - n - 1, s->cols, place, UI_DIM);
+    }
+    s->cursor_row = -1;
 }

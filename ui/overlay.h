@@ -23,5 +23,7 @@ void ui_overlay_text(const struct ui_overlay *o, struct cw_buf *out);
 void ui_overlay_scroll(struct ui_overlay *o, int lines); /* held inside the page when drawn */
 /* Draw into rows [row, row + rows). */
 void ui_overlay_draw(struct ui_overlay *o, struct ui_screen *s, int row, int rows);
+/* In place of the input line: its keys, and how far down the page drawn last is. */
+void ui_overlay_draw_line(const struct ui_overlay *o, struct ui_screen *s, int row);
 
 #endif

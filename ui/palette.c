@@ -32,6 +32,7 @@ struct ui_palette {
     size_t n_matches;
     size_t selected, top;
     struct ui_lineedit line;
+    char *asked; /* what the line said when the owner asked whether it changed */
     bool show_all;
 };
 
@@ -86,6 +87,7 @@ int ui_palette_score(const char *needle, const char *text) {
 struct ui_palette *ui_palette_create(const char *title) {
     struct ui_palette *p = cw_calloc(1, sizeof *p);
     p->title = cw_strdup(title);
+    p->asked = cw_strdup("");
     return p;
 }
 
@@ -93,17 +95,30 @@ void ui_palette_show_all(struct ui_palette *p) {
     p->show_all = true;
 }
 
+static void free_item(struct ui_palette_item *item) {
+    free(item->label);
+    free(item->detail);
+    free(item->action);
+}
+
 void ui_palette_clear(struct ui_palette *p) {
     for (size_t i = 0; i < p->n_items; i++) {
-        free(p->items[i].label);
-        free(p->items[i].detail);
-        free(p->items[i].action);
+        free_item(&p->items[i]);
     }
     p->n_items = p->n_matches = p->selected = p->top = 0;
 }
 
 const char *ui_palette_needle(const struct ui_palette *p) {
     return ui_lineedit_text(&p->line);
+}
+
+bool ui_palette_changed(struct ui_palette *p) {
+    if (strcmp(p->asked, ui_palette_needle(p)) == 0) {
+        return false;
+    }
+    free(p->asked);
+    p->asked = cw_strdup(ui_palette_needle(p));
+    return true;
 }
 
 void ui_palette_destroy(struct ui_palette *p) {
@@ -114,6 +129,7 @@ void ui_palette_destroy(struct ui_palette *p) {
     free(p->items);
     free(p->matches);
     free(p->title);
+    free(p->asked);
     ui_lineedit_free(&p->line);
     free(p);
 }
@@ -125,42 +141,68 @@ static int item_score(const char *needle, const struct ui_palette_item *item) {
     if (label < 0 && strlen(needle) >= 3 && strcasestr(item->detail, needle) != NULL) {
         return 0;
     }
-    return label;
+    return label < 0 && item->found ? 0 : label;
+}
+
+/* Where item i stands among the matches; SIZE_MAX: it is none. */
+static size_t match_item(struct ui_palette *p, size_t i) {
+    const char *needle = p->show_all ? "" : ui_lineedit_text(&p->line);
+    int score = item_score(needle, &p->items[i]);
+    if (score < 0 && needle[0] != '\0') {
+        return SIZE_MAX;
+    }
+    size_t at = p->n_matches++;
+    for (; at > 0 && needle[0] != '\0' && p->matches[at - 1].score < score; at--) {
+        p->matches[at] = p->matches[at - 1];
+    }
+    p->matches[at] = (struct match){i, score};
+    return at;
 }
 
 static void find_matches(struct ui_palette *p) {
-    const char *needle = p->show_all ? "" : ui_lineedit_text(&p->line);
-    p->n_matches = 0;
+    p->n_matches = p->selected = p->top = 0;
     for (size_t i = 0; i < p->n_items; i++) {
-        int score = item_score(needle, &p->items[i]);
-        if (score < 0 && needle[0] != '\0') {
-            continue;
-        }
-        size_t at = p->n_matches++;
-        for (; at > 0 && needle[0] != '\0' && p->matches[at - 1].score < score; at--) {
-            p->matches[at] = p->matches[at - 1];
-        }
-        p->matches[at] = (struct match){i, score};
+        match_item(p, i);
     }
-    p->selected = p->top = 0;
+}
+
+static void add(struct ui_palette *p, int kind, bool found, const char *label, const char *detail,
+                const char *action) {
+    p->items = cw_reallocarray(p->items, p->n_items + 1, sizeof *p->items);
+    p->matches = cw_reallocarray(p->matches, p->n_items + 1, sizeof *p->matches);
+    p->items[p->n_items++] = (struct ui_palette_item){cw_strdup(label), cw_strdup(detail),
+                                                      cw_strdup(action), kind, found};
+    if (match_item(p, p->n_items - 1) <= p->selected && p->selected > 0) {
+        p->selected++; /* moved to by the person: the same item stays selected */
+        p->top++;
+    }
 }
 
 void ui_palette_add(struct ui_palette *p, int kind, const char *label, const char *detail,
                     const char *action) {
-    p->items = cw_reallocarray(p->items, p->n_items + 1, sizeof *p->items);
-    p->matches = cw_reallocarray(p->matches, p->n_items + 1, sizeof *p->matches);
-    p->items[p->n_items++] =
-        (struct ui_palette_item){cw_strdup(label), cw_strdup(detail), cw_strdup(action), kind};
-    size_t chosen = p->selected > 0 ? p->matches[p->selected].item : 0;
-    size_t top = p->top;
-    bool moved = p->selected > 0; /* by the person: the same item stays selected */
-    find_matches(p);
-    for (size_t i = 0; moved && i < p->n_matches; i++) {
-        if (p->matches[i].item == chosen) {
-            p->selected = i;
-            p->top = top;
-            break;
+    add(p, kind, false, label, detail, action);
+}
+
+void ui_palette_add_found(struct ui_palette *p, int kind, const char *label, const char *detail,
+                          const char *action) {
+    add(p, kind, true, label, detail, action);
+}
+
+void ui_palette_drop_found(struct ui_palette *p) {
+    size_t chosen = p->selected > 0 ? p->matches[p->selected].item : SIZE_MAX;
+    size_t kept = 0, selected = SIZE_MAX;
+    for (size_t i = 0; i < p->n_items; i++) {
+        if (p->items[i].found) {
+            free_item(&p->items[i]);
+            continue;
         }
+        selected = i == chosen ? kept : selected;
+        p->items[kept++] = p->items[i];
+    }
+    p->n_items = kept;
+    find_matches(p);
+    for (size_t i = 0; i < p->n_matches; i++) {
+        p->selected = p->matches[i].item == selected ? i : p->selected;
     }
 }
 
@@ -211,7 +253,7 @@ static void draw_item(const struct ui_palette_item *item, struct ui_screen *s, i
     int end = ui_screen_puts(s, row, left, s->cols, item->label, role);
     int col = left + width + 2 > end + 2 ? left + width + 2 : end + 2;
     if (col + 8 <= s->cols) { /* no room for a word: no sentence */
-        ui_screen_puts(s, row, col, s->cols, item->detail, selected ? UI_SELECTED : UI_DIM);
+        ui_screen_puts_cut(s, row, col, s->cols, item->detail, selected ? UI_SELECTED : UI_DIM);
     }
 }
 
@@ -222,19 +264,7 @@ void ui_palette_draw(struct ui_palette *p, struct ui_screen *s, int row, int row
     if (rows < 1) {
         return;
     }
-    int head = s->cols >= 30 ? ui_screen_puts(s, row, 1, s->cols, p->title, UI_TITLE) + 1 : 0;
-    int col = ui_screen_puts(s, row, head, s->cols, "> ", UI_PROMPT);
-    char count[48];
-    int n = snprintf(count, sizeof count, "%zu of %zu", p->n_matches, p->n_items);
-    int limit = s->cols - n - 2;
-    ui_lineedit_draw(&p->line, s, row, col, limit > col + 8 ? limit : s->cols);
-    if (limit > col + 8) {
-        ui_screen_puts(s, row, s->cols - n - 1, s->cols, count, UI_DIM);
-    }
-    size_t body = (size_t)(rows - 1);
-    if (body == 0) {
-        return;
-    }
+    size_t body = (size_t)rows;
     if (p->selected < p->top) {
         p->top = p->selected;
     } else if (p->selected >= p->top + body) {
@@ -242,16 +272,32 @@ void ui_palette_draw(struct ui_palette *p, struct ui_screen *s, int row, int row
     }
     p->top =
         p->top + body > p->n_matches ? (p->n_matches > body ? p->n_matches - body : 0) : p->top;
-    int width = 0; /* of the labels in sight; a long one pushes its sentence aside alone */
+    int width = 0; /* of the labels; a long one pushes its sentence aside alone */
     for (size_t i = 0; i < p->n_items; i++) {
         int w = ui_text_width(p->items[i].label, strlen(p->items[i].label), s->cols);
         width = w > width && w <= s->cols / 3 && w <= 28 ? w : width;
     }
     for (size_t i = 0; i < body && p->top + i < p->n_matches; i++) {
         size_t at = p->top + i;
-        draw_item(&p->items[p->matches[at].item], s, row + 1 + (int)i, width, at == p->selected);
+        draw_item(&p->items[p->matches[at].item], s, row + (int)i, width, at == p->selected);
     }
     if (p->n_matches == 0) {
-        ui_screen_puts(s, row + 1, s->cols >= 12 ? 2 : 0, s->cols, "nothing matches", UI_DIM);
+        ui_screen_puts(s, row, s->cols >= 12 ? 2 : 0, s->cols, "nothing matches", UI_DIM);
+    }
+}
+
+void ui_palette_draw_line(const struct ui_palette *p, struct ui_screen *s, int row) {
+    char count[48];
+    int head =
+        s->cols >= 30 ? ui_screen_puts(s, row, 1, s->cols, p->title, UI_TITLE) + 1 : s->cols >= 12;
+    int col = ui_screen_puts(s, row, head, s->cols, "> ", UI_PROMPT);
+    int n = snprintf(count, sizeof count, s->cols >= 40 ? "%zu of %zu" : "%zu/%zu", p->n_matches,
+                     p->n_items);
+    int limit = s->cols - n - 2;
+    bool room = limit > col + 3;
+    ui_lineedit_draw(&p->line, s, row, col, room ? limit : s->cols);
+    if (room) {
+        ui_screen_puts(s, row, s->cols - n - 1, s->cols, count,
+                       p->n_matches > 0 ? UI_DIM : UI_ERROR);
     }
 }

@@ -162,6 +162,16 @@ int ui_screen_puts(struct ui_screen *s, int row, int col, int limit, const char 
     return ui_screen_put(s, row, col, limit, text, strlen(text), role);
 }
 
+void ui_screen_puts_cut(struct ui_screen *s, int row, int col, int limit, const char *text,
+                        enum ui_role role) {
+    limit = limit > s->cols ? s->cols : limit;
+    bool fits = ui_text_width(text, strlen(text), limit - col + 1) <= limit - col;
+    int end = ui_screen_puts(s, row, col, fits ? limit : limit - 1, text, role);
+    if (!fits) {
+        ui_screen_puts(s, row, end, limit, "…", role);
+    }
+}
+
 void ui_screen_fill(struct ui_screen *s, int row, int col, int n, const char *text,
                     enum ui_role role) {
     struct ui_cluster c;

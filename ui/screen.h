@@ -57,6 +57,9 @@ int ui_screen_put(struct ui_screen *s, int row, int col, int limit, const char *
                   enum ui_role role);
 int ui_screen_puts(struct ui_screen *s, int row, int col, int limit, const char *text,
                    enum ui_role role);
+/* Text that ends in an ellipsis where it does not fit. */
+void ui_screen_puts_cut(struct ui_screen *s, int row, int col, int limit, const char *text,
+                        enum ui_role role);
 /* One cluster; false (nothing drawn) when it does not fit before `limit`. */
 bool ui_screen_put_cluster(struct ui_screen *s, int row, int col, int limit,
                            const struct ui_cluster *c, enum ui_role role);

@@ -147,6 +147,7 @@ size_t ui_transcript_search(struct ui_transcript *t, const char *needle) {
         tr_search_block(t, &t->blocks[i]);
     }
     choose(t, block, offset);
+    ui_transcript_search_next(t, 0);
     return t->n_hits;
 }
 

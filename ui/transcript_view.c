@@ -115,6 +115,9 @@ void ui_transcript_resize(struct ui_transcript *t, int rows, int cols) {
     t->rows = rows;
     t->cols = cols;
     tr_release(t);
+    if (t->lens_block != 0) { /* its panel takes rows: the token stays in sight */
+        ui_transcript_lens(t, t->lens_block, t->lens_token);
+    }
 }
 
 /* Move the top row; no further than to the first row. */

@@ -61,6 +61,10 @@ char *cw_strdup(const char *s) {
     return cw_strndup(s, strlen(s));
 }
 
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum { HUGE_PAGE = 2 << 20 };
 
 /* What is asked of the kernel for `bytes`: whole pages, whole huge pages from one up; 0: wraps. */
@@ -73,7 +77,7 @@ static size_t mapped_bytes(size_t bytes) {
     return sum & ~(unit - 1);
 }
 
-void *cw_large_alloc(size_t bytes) {
+static void *map_large(size_t bytes, bool huge) {
     size_t size = mapped_bytes(bytes != 0 ? bytes : 1);
     if (size == 0) {
         return NULL;
@@ -100,8 +104,26 @@ void *cw_large_alloc(size_t bytes) {
     if (head != HUGE_PAGE) {
         munmap(p + head + size, HUGE_PAGE - head);
     }
-    madvise(p + head, size, MADV_HUGEPAGE);
+    if (huge) {
+        madvise(p + head, size, MADV_HUGEPAGE);
+    }
     return p + head;
+}
+
+void *cw_large_alloc(size_t bytes) {
+    return map_large(bytes, true);
+}
+
+void *cw_sparse_alloc(size_t bytes) {
+    return map_large(bytes, false);
+}
+
+void *cw_table_alloc(size_t bytes) {
+    void *p = map_large(bytes, true);
+    if (p != NULL) {
+        madvise(p, mapped_bytes(bytes), MADV_POPULATE_WRITE); /* else faults do it */
+    }
+    return p;
 }
 
 void cw_large_free(void *p, size_t bytes) {

@@ -109,6 +109,9 @@ int cw_kvcache_create(struct cw_kvcache *c, const struct cw_model *m, uint32_t n
         }
     }
     c->page_bytes = (size_t)page;
+    /* The first page is a short prompt's only one and then mostly empty: huge pages there would be
+     * cleared for nothing before the first token. */
+    madvise(c->base, c->page_bytes, MADV_NOHUGEPAGE);
     c->holders = cw_calloc(c->n_pages, sizeof *c->holders);
     c->writer = cw_calloc(c->n_pages, sizeof *c->writer);
     c->filled = cw_calloc(c->n_pages, sizeof *c->filled);

@@ -63,19 +63,14 @@ static int open_session(struct cw_loaded *m, const struct cw_session_options *wa
 }
 
 static int open_step(struct cw_loaded *m, const struct cw_generator_options *opt, int step,
-                     struct cw_err *err) {
-    struct cw_tokenizer_options tokenizer = {.pre = opt->pre};
-    int rc;
+                     struct cw_tokenizer_loading **tokenizer, struct cw_err *err) {
+    struct cw_tokenizer_options tokenizer_opt = {.pre = opt->pre};
     switch (step) {
     case 0:
         return cw_gguf_open(&m->gguf, opt->model_path, err);
-    case 1:
-        rc = cw_tokenizer_create(&m->tokenizer, m->gguf, &tokenizer, err);
-        if (rc == CW_OK) {
-            m->bos = token_text(m->tokenizer, cw_tokenizer_bos(m->tokenizer));
-            m->eos = token_text(m->tokenizer, cw_tokenizer_eos(m->tokenizer));
-        }
-        return rc;
+    case 1: /* goes on beside the others */
+        *tokenizer = cw_tokenizer_begin(m->gguf, &tokenizer_opt);
+        return CW_OK;
     case 2:
         return find_template(m, opt, err);
     case 3:
@@ -91,16 +86,35 @@ static void run_on_pool(void *compute, void (*fn)(void *arg, int chunk, int thre
     cw_compute_run(compute, fn, arg, n_chunks);
 }
 
+static int open_parts(struct cw_loaded *m, const struct cw_generator_options *opt,
+                      cw_load_progress *progress, void *arg, struct cw_err *err) {
+    struct cw_tokenizer_loading *tokenizer = NULL;
+    int rc = CW_OK;
+    for (int step = 0; step < CW_LOAD_STEPS && rc == CW_OK; step++) {
+        rc = progress(arg, step) ? cw_fail(err, CW_ECANCEL, "loading was stopped")
+                                 : open_step(m, opt, step, &tokenizer, err);
+    }
+    if (tokenizer != NULL) {
+        struct cw_err why;
+        int tokenizer_rc = cw_tokenizer_end(tokenizer, &m->tokenizer, &why);
+        if (tokenizer_rc != CW_OK && rc != CW_ECANCEL) { /* told first, as it came first */
+            rc = cw_fail(err, tokenizer_rc, "%s", why.text);
+        }
+    }
+    if (rc == CW_OK) {
+        m->bos = token_text(m->tokenizer, cw_tokenizer_bos(m->tokenizer));
+        m->eos = token_text(m->tokenizer, cw_tokenizer_eos(m->tokenizer));
+    }
+    return rc;
+}
+
 int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
                    cw_load_progress *progress, void *arg, struct cw_err *err) {
     memset(m, 0, sizeof *m);
-    for (int step = 0; step < CW_LOAD_STEPS; step++) {
-        int rc = progress(arg, step) ? cw_fail(err, CW_ECANCEL, "loading was stopped")
-                                     : open_step(m, opt, step, err);
-        if (rc != CW_OK) {
-            cw_loaded_close(m);
-            return rc;
-        }
+    int rc = open_parts(m, opt, progress, arg, err);
+    if (rc != CW_OK) {
+        cw_loaded_close(m);
+        return rc;
     }
     uint8_t key[CW_MODEL_KEY];
     cw_model_key(m->model, key);

@@ -75,7 +75,7 @@ static int open_buffers(struct cw_session *s, struct cw_err *err) {
     s->at = cw_calloc((size_t)s->n_at, sizeof *s->at);
     s->old = cw_calloc(CW_MAX_RETAINED, sizeof *s->old);
     s->rows_bytes = (size_t)CW_SESSION_ROWS * (size_t)s->model->hp.n_vocab * sizeof *s->rows;
-    s->rows = cw_large_alloc(s->rows_bytes);
+    s->rows = cw_sparse_alloc(s->rows_bytes);
     if (s->rows == NULL) {
         return cw_fail(err, CW_ENOMEM, "no memory for the scores of %d tokens",
                        s->model->hp.n_vocab);

@@ -59,9 +59,9 @@ int cw_compute_create(struct cw_compute **out, const struct cw_compute_options *
         c->n_threads = cw_pool_n_threads(c->pool);
         c->scratch_bytes =
             (size_t)c->n_threads * cw_attend_scratch(CW_MAX_HEAD, CW_MAX_HEAD) * sizeof(float);
-        c->scratch = cw_large_alloc(c->scratch_bytes);
+        c->scratch = cw_sparse_alloc(c->scratch_bytes);
         c->partial_bytes = PARTIAL_BYTES;
-        c->partial = cw_large_alloc(c->partial_bytes);
+        c->partial = cw_sparse_alloc(c->partial_bytes);
     }
     c->blas = opt->blas && cw_blas_open(&c->blas_why);
     if (c->blas && c->pool) {
@@ -235,14 +235,14 @@ int cw_act_create(struct cw_act *a, int max_n, int max_width, struct cw_err *err
     a->max_n = max_n;
     a->max_width = max_width;
     size_t n = (size_t)max_n * (size_t)max_width;
-    a->x = cw_large_alloc(n * sizeof *a->x);
-    a->q32 = cw_large_alloc(n);
-    a->d32 = cw_large_alloc((n / 32 + 1) * sizeof *a->d32);
-    a->sum32 = cw_large_alloc((n / 32 + 1) * sizeof *a->sum32);
-    a->q256 = cw_large_alloc(n);
-    a->d256 = cw_large_alloc((n / 256 + 1) * sizeof *a->d256);
-    a->s16 = cw_large_alloc((n / 16 + 1) * sizeof *a->s16);
-    a->centre = cw_large_alloc((n / 8 + 1) * sizeof *a->centre);
+    a->x = cw_sparse_alloc(n * sizeof *a->x);
+    a->q32 = cw_sparse_alloc(n);
+    a->d32 = cw_sparse_alloc((n / 32 + 1) * sizeof *a->d32);
+    a->sum32 = cw_sparse_alloc((n / 32 + 1) * sizeof *a->sum32);
+    a->q256 = cw_sparse_alloc(n);
+    a->d256 = cw_sparse_alloc((n / 256 + 1) * sizeof *a->d256);
+    a->s16 = cw_sparse_alloc((n / 16 + 1) * sizeof *a->s16);
+    a->centre = cw_sparse_alloc((n / 8 + 1) * sizeof *a->centre);
     if (!a->x || !a->q32 || !a->d32 || !a->sum32 || !a->q256 || !a->d256 || !a->s16 || !a->centre) {
         cw_act_free(a);
         return cw_fail(err, CW_ENOMEM, "no memory for %d activations of width %d", max_n,

@@ -118,7 +118,7 @@ int cw_scratch_create(struct cw_scratch **out, const struct cw_model *m, int chu
     s->chunk = chunk;
     carve_all(s, m, &count);
     s->bytes = count.at;
-    s->block = count.wraps || count.at > SIZE_MAX / 2 ? NULL : cw_large_alloc((size_t)count.at);
+    s->block = count.wraps || count.at > SIZE_MAX / 2 ? NULL : cw_sparse_alloc((size_t)count.at);
     if (s->block == NULL) {
         rc = cw_fail(err, CW_ENOMEM, "no memory to evaluate %d tokens at once", chunk);
     } else {

@@ -59,6 +59,7 @@ struct cw_model {
     const struct cw_gguf *gguf; /* borrowed */
     const struct cw_arch *arch;
     struct cw_compute *compute;
+    struct cw_pager *pager; /* or NULL */
     struct cw_hparams hp;
     struct cw_layer *layers;    /* [n_layers] */
     struct cw_weight embd;      /* [n_vocab, n_embd] */

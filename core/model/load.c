@@ -4,6 +4,7 @@
  * with the hyperparameters, and bound; what is left over becomes a notice. */
 #include "core/model/internal.h"
 #include "core/model/memory.h"
+#include "core/model/pager.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -476,6 +477,7 @@ int cw_model_load(struct cw_model **out, const struct cw_gguf *g,
     int rc = cw_model_bind(&m, g, &why);
     *out = NULL;
     if (rc == CW_OK) {
+        m->pager = cw_pager_start(m);
         rc = start_compute(m, opt != NULL ? opt : &defaults, &why);
     }
     if (cw_gguf_damaged(g)) { /* then any of the above may have failed for that reason */
@@ -493,6 +495,7 @@ void cw_model_destroy(struct cw_model *m) {
     if (m == NULL) {
         return;
     }
+    cw_pager_stop(m->pager);
     for (int i = 0; m->layers != NULL && i < m->hp.n_layers; i++) {
         struct cw_layer *y = &m->layers[i];
         struct cw_weight *const w[] = {&y->q,  &y->k,    &y->v,    &y->out,

@@ -92,6 +92,7 @@ static const char *const statement_sql[STORE_N_STATEMENTS] = {
     [STORE_S_IDS] = "SELECT id FROM conversations WHERE deleted=0 ORDER BY updated DESC",
     [STORE_S_DELETED] = "SELECT id FROM conversations WHERE deleted=1",
     [STORE_S_DROP_CONVERSATION] = "DELETE FROM conversations WHERE id=?1",
+    [STORE_S_PURGE_DUE] = "SELECT count(*) FROM meta WHERE id=2",
     [STORE_S_SEARCH] = "SELECT m.id,m.conversation FROM search JOIN messages m"
                        " ON m.id=search.rowid WHERE search MATCH ?1 ORDER BY search.rowid DESC",
     [STORE_S_NEXT_PIECE] = "SELECT coalesce(max(id),0)+1 FROM pieces",
@@ -461,7 +462,7 @@ int store_open(struct cw_store *s, struct cw_err *err) {
                           "SELECT EXISTS(SELECT 1 FROM conversations WHERE deleted=1)"
                           " OR EXISTS(SELECT 1 FROM meta WHERE id=2)",
                           0, &deleted);
-        s->purge = s->purge || deleted != 0;
+        s->purge_left = s->purge_left || (deleted != 0 && !s->purge);
     }
     if (alone) {
         store_lock_shared(s);
@@ -527,6 +528,11 @@ static int wants_to_go_on(void *arg) {
     return stop;
 }
 
+void store_interruptible(struct cw_store *s, bool on) {
+    enum { STEPS = 1000 }; /* of SQLite's machine between two looks */
+    sqlite3_progress_handler(s->db, STEPS, on ? wants_to_go_on : NULL, s);
+}
+
 static int check_pages(struct cw_store *s) {
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(s->db, "PRAGMA integrity_check(1)", -1, &st, NULL);
@@ -556,9 +562,7 @@ static int check_rows(struct cw_store *s, enum store_table table) {
 }
 
 int store_check(struct cw_store *s, bool interruptible) {
-    if (interruptible) {
-        sqlite3_progress_handler(s->db, 1000, wants_to_go_on, s);
-    }
+    store_interruptible(s, interruptible);
     /* Older versions of SQLite look at the pages of a table in one step, and of a large file no
      * question can wait for that: there the rows, which all have their sums, must do. */
     bool pages = !interruptible || size_of(s->path) <= CHECK_AT_ONCE;
@@ -566,7 +570,7 @@ int store_check(struct cw_store *s, bool interruptible) {
     for (int t = 0; t < STORE_N_TABLES && rc == SQLITE_OK; t++) {
         rc = check_rows(s, (enum store_table)t);
     }
-    sqlite3_progress_handler(s->db, 0, NULL, NULL);
+    store_interruptible(s, false);
     s->checked = s->checked || rc == SQLITE_OK;
     return rc;
 }
@@ -576,9 +580,9 @@ int store_check_index(struct cw_store *s) {
         s->index_checked = true; /* it would take too long; searching notices most */
         return SQLITE_OK;
     }
-    sqlite3_progress_handler(s->db, 10000, wants_to_go_on, s);
+    store_interruptible(s, true);
     int rc = store_exec(s->db, "INSERT INTO search(search,rank) VALUES('integrity-check',0)");
-    sqlite3_progress_handler(s->db, 0, NULL, NULL);
+    store_interruptible(s, false);
     if (store_is_damage(rc)) {
         rc = store_exec(s->db, "INSERT INTO search(search) VALUES('rebuild')");
     }

@@ -259,6 +259,8 @@ int cw_store_create(struct cw_store **out, const struct cw_store_options *opt, s
     s->replies_end = &s->replies;
     s->max_queued = opt->max_queued > 0 ? opt->max_queued : MAX_QUEUED;
     s->lock_fd = -1;
+    s->gone = opt->gone;
+    s->gone_arg = opt->gone_arg;
     s->dir = cw_strdup(opt->dir);
     s->vfs = opt->vfs != NULL ? cw_strdup(opt->vfs) : NULL;
     cw_buf_printf(&path, "%s/conversations.db", opt->dir);
@@ -293,6 +295,8 @@ int cw_store_destroy(struct cw_store *s, struct cw_err *err) {
     if (s->saved_serial < s->last_serial) {
         code = cw_fail(err, CW_EIO, "not everything was saved: %s",
                        s->in_trouble ? s->trouble.text : "the program ended");
+    } else if (s->not_removed.code != CW_OK) {
+        code = cw_fail(err, CW_EIO, "%s", s->not_removed.text);
     }
     for (struct cw_store_event *ev; (ev = cw_store_next(s)) != NULL;) {
         cw_store_event_free(ev);

@@ -110,13 +110,16 @@ struct cw_store {
     /* the thread's own */
     char *dir, *path; /* path: of the database */
     char *vfs;
+    int (*gone)(void *arg, int64_t conversation, struct cw_err *err);
+    void *gone_arg;
     sqlite3 *db;
     sqlite3_stmt *statements[STORE_N_STATEMENTS];
     bool read_only;     /* opened so, because it can not be opened otherwise */
     bool checked;       /* the whole of it, in this run */
     bool index_checked; /* the text index likewise */
     bool wal_dirty;     /* commits since the last checkpoint */
-    bool purge;         /* something is marked as deleted */
+    bool purge;         /* at the end: something was deleted */
+    bool purge_left;    /* when there is time: something was deleted before this run */
     bool purge_aside;   /* and damaged copies are to go as well */
     bool opened;        /* once in this run */
     bool made;          /* the file may be empty because this run has just made it */
@@ -130,6 +133,7 @@ struct cw_store {
     size_t n_mine;
     struct store_ops unsaved; /* taken from the queue, not yet on disk */
     double last_flush_s, retry_s, backoff_s, busy_since_s;
+    struct cw_err not_removed; /* why something deleted is still there */
 };
 
 /* queue.c, store's thread: hand an event over. It points into its own arena. */
@@ -160,6 +164,8 @@ int store_create_file(sqlite3 **db, const char *path, const char *vfs);
 /* Ready to be bound; NULL: *rc says why. */
 sqlite3_stmt *store_statement(struct cw_store *s, enum store_statement which, int *rc);
 int store_exec(sqlite3 *db, const char *sql);
+/* What is under way gives up with SQLITE_INTERRUPT once something is wanted; false: no more. */
+void store_interruptible(struct cw_store *s, bool on);
 /* Pages and checksums of all of it; SQLITE_CORRUPT, SQLITE_INTERRUPT (a question came). */
 int store_check(struct cw_store *s, bool interruptible);
 int store_check_index(struct cw_store *s);
@@ -169,7 +175,9 @@ bool store_is_damage(int rc);
 int store_apply(struct cw_store *s, struct store_op *op);
 /* Replies that a program left unfinished when it died. */
 int store_finish_abandoned(struct cw_store *s);
-int store_purge(struct cw_store *s);
+/* Remove what is marked as deleted; own false: but for what this run deleted, unless something else
+ * is wanted meanwhile (SQLITE_INTERRUPT). */
+int store_purge(struct cw_store *s, bool own);
 
 /* read.c */
 int store_answer_list(struct cw_store *s, const struct store_op *op);

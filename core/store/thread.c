@@ -8,7 +8,8 @@
  * at once and synced (FULL: nothing is lost when the power goes). Operations stay in `unsaved`
  * until their commit went well. When it does not, the file is closed, trouble is told once, and the
  * same operations are tried again after a while, with a file opened anew. Damage is mended on the
- * spot. When nothing happens for IDLE_S the log is written back; then the thread sleeps until it is
+ * spot. When nothing happens for IDLE_S the log is written back, what an earlier run deleted is
+ * removed and the file is looked through; then the thread sleeps until it is
  * woken.
  */
 #include <math.h>
@@ -278,7 +279,8 @@ static void answer(struct cw_store *s, const struct store_op *op) {
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 static bool has_idle_work(const struct cw_store *s) {
-    return s->db != NULL && !s->read_only && (s->wal_dirty || !s->checked || !s->index_checked);
+    return s->db != NULL && !s->read_only &&
+           (s->wal_dirty || s->purge_left || !s->checked || !s->index_checked);
 }
 
 static void idle(struct cw_store *s) {
@@ -287,6 +289,10 @@ static void idle(struct cw_store *s) {
     if (s->wal_dirty) {
         rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         s->wal_dirty = false; /* a reader in the way: after the next commit again */
+    } else if (s->purge_left) {
+        rc = store_purge(s, false);
+        s->purge_left = rc == SQLITE_INTERRUPT;
+        s->purge = s->purge || (rc != SQLITE_OK && !s->purge_left); /* again at the end */
     } else if (!s->checked) {
         rc = store_check(s, true);
     } else {
@@ -386,16 +392,15 @@ static void end(struct cw_store *s) {
         const struct timespec pause = {0, 50000000};
         nanosleep(&pause, NULL);
     }
-    if (s->purge && s->db != NULL && !s->read_only && s->unsaved.first == NULL) {
-        int rc = store_purge(s);
+    if ((s->purge || s->purge_left) && s->db != NULL && !s->read_only && s->unsaved.first == NULL) {
+        int rc = store_purge(s, true);
         if (store_is_damage(rc) && mend(s, rc, &err) == SQLITE_OK &&
             ensure_open(s, &err) == SQLITE_OK) {
-            rc = store_purge(s);
+            rc = store_purge(s, true);
         }
         if (rc != SQLITE_OK) {
-            cw_fail(&err, CW_EIO, "what was deleted is removed when the program ends next: %s",
+            cw_fail(&s->not_removed, CW_EIO, "what was deleted is removed the next time: %s",
                     sqlite3_errstr(rc));
-            told_trouble(s, &err);
         }
     }
     if (s->purge_aside && s->unsaved.first == NULL) {

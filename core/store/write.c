@@ -165,8 +165,10 @@ static int put_conversation(struct cw_store *s, const struct store_op *op) {
             store_cell_str(&cells[C_TITLE], c->title);
             cells[C_NAMED].i = 1;
         }
-        store_cell_str(&cells[C_MODEL], c->model);
-        store_cell_str(&cells[C_HASH], c->hash);
+        if (!row.found || c->model.len > 0) {
+            store_cell_str(&cells[C_MODEL], c->model);
+            store_cell_str(&cells[C_HASH], c->hash);
+        }
         store_cell_str(&cells[C_SYSTEM], c->system);
         store_cell_str(&cells[C_SETTINGS], c->settings);
         rc = write_row(s, STORE_CONVERSATIONS, cells);
@@ -656,34 +658,55 @@ static int mark_purge(struct cw_store *s, bool due) {
     return due ? write_row(s, STORE_META, cells) : store_exec(s->db, "DELETE FROM meta WHERE id=2");
 }
 
-/* Rows and index entries of what was deleted, then whatever is left of them in the file: the index
- * still has the words until its parts are merged, and pages that were split keep copies of cells
- * that moved, which only writing the file anew removes. */
-int store_purge(struct cw_store *s) {
+/* Rows and index entries of what was deleted; how many conversations. */
+static int purge_rows(struct cw_store *s, bool own, size_t *n_removed) {
     int64_t *ids;
     size_t n;
-    int rc = store_exec(s->db, "BEGIN IMMEDIATE");
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    rc = collect(s, STORE_S_DELETED, &ids, &n);
+    int rc = collect(s, STORE_S_DELETED, &ids, &n);
+    *n_removed = 0;
     for (size_t i = 0; i < n && rc == SQLITE_OK; i++) {
         bool held;
-        if (borrow(s, ids[i], &held)) {
+        bool ours = borrow(s, ids[i], &held);
+        if (held && !own) {
+            continue;
+        }
+        if (ours) {
+            if (s->gone != NULL && s->gone(s->gone_arg, ids[i], &s->not_removed) != CW_OK && !own) {
+                store_notice(s, "%s", s->not_removed.text);
+            }
             rc = purge_conversation(s, ids[i]);
+            ++*n_removed;
         }
         store_unclaim(s, ids[i]);
     }
     free(ids);
+    return rc;
+}
+
+/* What is left of removed rows in the file: the index still has the words until its parts are
+ * merged, and pages that were split keep copies of cells that moved, which only writing the file
+ * anew removes. */
+static int purge(struct cw_store *s, bool own) {
+    size_t n_removed = 0;
+    int64_t due = 0; /* an earlier run did not come to it */
+    int rc = store_exec(s->db, "BEGIN IMMEDIATE");
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = number(s, STORE_S_PURGE_DUE, 0, &due);
     if (rc == SQLITE_OK) {
+        rc = purge_rows(s, own, &n_removed);
+    }
+    bool rewrite = n_removed > 0 || due != 0;
+    if (rc == SQLITE_OK && rewrite) {
         rc = store_exec(s->db, "INSERT INTO search(search) VALUES('optimize')");
     }
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK && rewrite) {
         rc = mark_purge(s, true);
     }
     int end = store_exec(s->db, rc == SQLITE_OK ? "COMMIT" : "ROLLBACK");
     rc = rc == SQLITE_OK ? end : rc;
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK || !rewrite) {
         return rc;
     }
     rc = store_exec(s->db, "VACUUM");
@@ -693,5 +716,12 @@ int store_purge(struct cw_store *s) {
     if (rc == SQLITE_OK) {
         rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     }
+    return rc;
+}
+
+int store_purge(struct cw_store *s, bool own) {
+    store_interruptible(s, !own);
+    int rc = purge(s, own);
+    store_interruptible(s, false);
     return rc;
 }

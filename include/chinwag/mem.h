@@ -24,6 +24,12 @@ char *cw_strndup(const char *s, size_t n); /* copies exactly n bytes and termina
 /* Large, 64-byte aligned (2 MiB and huge-page advice from 2 MiB up), zeroed lazily by the
  * kernel; NULL when refused. Freed by cw_large_free with the same size. */
 void *cw_large_alloc(size_t bytes);
+/* The same without huge pages, for what may stay mostly empty: clearing them would cost more than
+ * they save. */
+void *cw_sparse_alloc(size_t bytes);
+/* The same, brought into memory at once, for what will be filled here and there: one call is
+ * cheaper than a fault a page. */
+void *cw_table_alloc(size_t bytes);
 void cw_large_free(void *p, size_t bytes);
 
 /* A growable byte string. Zero-initialise; data is NULL or terminated at data[len]. */

@@ -40,12 +40,17 @@ struct cw_store_options {
     const char *dir;   /* folder of the database, made (0700) where it is missing */
     const char *vfs;   /* name of a SQLite file layer; NULL: the system's */
     size_t max_queued; /* bytes waiting to be written; 0: 64 MiB */
+    /* Called in the store's thread for each conversation that is removed, before its rows are, so
+     * that what else is kept of it goes as well, also when a program dies on the way. NULL: none.
+     * When it fails the rows go all the same, and it is told. */
+    int (*gone)(void *arg, int64_t conversation, struct cw_err *err);
+    void *gone_arg;
 };
 
 /* Starts the thread; that the database cannot be opened is told by an event. */
 int cw_store_create(struct cw_store **out, const struct cw_store_options *opt, struct cw_err *err);
 /* Write what is queued, remove what was deleted, and end. CW_EIO when something could not be
- * written: err says why. NULL is fine. */
+ * written or removed: err says why. NULL is fine. */
 int cw_store_destroy(struct cw_store *s, struct cw_err *err);
 
 enum cw_store_role { CW_STORE_USER, CW_STORE_REPLY, CW_STORE_SYSTEM, CW_STORE_TOOL };
@@ -111,7 +116,8 @@ void cw_store_title(const char *text, size_t n, struct cw_buf *out);
  * CW_STORE_SAVED with at least that number has come. CW_EFULL: refused, nothing was queued. After a
  * refused append the message takes no more until it is put again, so that it never has a hole. */
 int cw_store_put_conversation(struct cw_store *s, const struct cw_store_conversation *c,
-                              uint64_t *serial); /* or change it; the leaf is left as it is */
+                              uint64_t *serial); /* or change it; the leaf is left as it is, and so
+                                                    are title and model where *c has none */
 int cw_store_put_message(struct cw_store *s, const struct cw_store_message *m, uint64_t *serial);
 /* More of a message that is not done; pieces in the order they came. */
 int cw_store_append(struct cw_store *s, int64_t message, const char *text, size_t n_text,
@@ -129,8 +135,9 @@ int cw_store_set_extra(struct cw_store *s, int64_t message, const void *extra, s
 int cw_store_set_leaf(struct cw_store *s, int64_t conversation, int64_t leaf, uint64_t *serial);
 int cw_store_rename(struct cw_store *s, int64_t conversation, const char *title, size_t n,
                     uint64_t *serial);
-/* Out of every list at once; off the disk, index and log included, when the store is destroyed. One
- * that is open in another program is kept, with a CW_STORE_NOTICE. */
+/* Out of every list at once; off the disk, index and log included, when the store is destroyed, or
+ * by the next program when this one dies before. One that is open in another program is kept, with
+ * a CW_STORE_NOTICE. */
 int cw_store_delete(struct cw_store *s, int64_t conversation, uint64_t *serial);
 int cw_store_undelete(struct cw_store *s, int64_t conversation, uint64_t *serial);
 int cw_store_delete_all(struct cw_store *s, uint64_t *serial);

@@ -31,6 +31,14 @@ int cw_tokenizer_create(struct cw_tokenizer **out, const struct cw_gguf *g,
                         const struct cw_tokenizer_options *opt, struct cw_err *err);
 void cw_tokenizer_destroy(struct cw_tokenizer *t);
 
+/* The same in two halves, with a thread of its own between them, for callers who have something
+ * else to do meanwhile. `g` must stay open; every begin needs its end, which waits for the thread.
+ */
+struct cw_tokenizer_loading;
+struct cw_tokenizer_loading *cw_tokenizer_begin(const struct cw_gguf *g,
+                                                const struct cw_tokenizer_options *opt);
+int cw_tokenizer_end(struct cw_tokenizer_loading *l, struct cw_tokenizer **out, struct cw_err *err);
+
 /* A stretch of a rendered prompt, [begin, end) in bytes of its text. */
 struct cw_span {
     size_t begin, end;

@@ -303,6 +303,18 @@ START_TEST(replies) {
 }
 END_TEST
 
+START_TEST(fork_of_a_chat) {
+    driver_run(&d, "", "bench", "-m", tail(), "--fork", "-c", "512", "-r", "3", "--json", NULL);
+    driver_expect_ok(&d);
+    struct json_object *o = driver_json(&d);
+    ck_assert_double_gt(positive(o, "chat_tokens"), 64);
+    positive(o, "token_ms");
+    ck_assert_double_ge(number(o, "fork_ms_worst"), number(o, "fork_ms"));
+    ck_assert_int_eq(json_object_get_int(member(o, "evaluated_at_most")), 1);
+    json_object_put(o);
+}
+END_TEST
+
 /* ---- the interface -------------------------------------------------------------------------- */
 
 START_TEST(interface) {
@@ -353,6 +365,7 @@ int main(void) {
         {"generator", typing, 1},
         {"generator", lookup, 1},
         {"generator", replies, 1},
+        {"generator", fork_of_a_chat, 1},
         {"interface", interface, 1},
     };
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {

@@ -38,6 +38,10 @@ static const char *member_text(struct json_object *o, const char *key) {
 
 /* ---- usage ---------------------------------------------------------------------------------- */
 
+static const char *const commands[] = {
+    "info",          "tokenize", "render", "logits", "generate", "perplexity", "bench",
+    "conversations", "export",   "import", "delete", "forget",   "man",        "completion"};
+
 START_TEST(version_and_help) {
     driver_run(&d, "", "--version", NULL);
     driver_expect_ok(&d);
@@ -46,8 +50,6 @@ START_TEST(version_and_help) {
     driver_run(&d, "", "--help", NULL);
     driver_expect_ok(&d);
     /* Every command and every option of the table is in it. */
-    static const char *const commands[] = {"info",     "tokenize",   "render", "logits",
-                                           "generate", "perplexity", "bench"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char line[64];
         snprintf(line, sizeof line, "\n  %s ", commands[i]);
@@ -66,12 +68,11 @@ START_TEST(version_and_help) {
 END_TEST
 
 START_TEST(every_command_has_help) {
-    static const char *const commands[] = {"info",     "tokenize",   "render", "logits",
-                                           "generate", "perplexity", "bench"};
+    const char *const command = commands[_i];
     char head[64];
-    driver_run(&d, "", commands[_i], "--help", NULL);
+    driver_run(&d, "", command, "--help", NULL);
     driver_expect_ok(&d);
-    snprintf(head, sizeof head, "usage: chinwag %s ", commands[_i]);
+    snprintf(head, sizeof head, "usage: chinwag %s", command);
     ck_assert_msg(strncmp(d.out_text.data, head, strlen(head)) == 0, "%.80s", d.out_text.data);
 }
 END_TEST
@@ -81,7 +82,15 @@ static const struct {
     const char *says;
 } wrong[] = {
     {{"--no-such-option"}, "--no-such-option: no such option"},
-    {{"frobnicate"}, "frobnicate: no such command"},
+    {{"frobnicate"}, "frobnicate: no such command (see"},
+    {{"inof"}, "inof: no such command; did you mean info? (see"},
+    {{"--temprature", "1"}, "--temprature: no such option; did you mean --temperature? (see"},
+    {{"-temp", "1"}, "did you mean --temp?"},
+    {{"--no-colr"}, "--no-colr: no such option; did you mean --no-color? (see"},
+    {{"--xyz"}, "--xyz: no such option (see"},
+    {{"\xff\x1b"}, "\\xFF\\x1B: no such command (see"},
+    {{"logits", "--token", "1"}, "logits: --token: no such option; did you mean --tokens?"},
+    {{"tokenize", "--temperature", "1"}, "--temperature: no such option (see"},
     {{"--temp"}, "--temp: T is missing"},
     {{"--temp", "9"}, "temp: 9 is more than 5"},
     {{"--temp=0,7"}, "'0,7' is not a number"},
@@ -119,6 +128,13 @@ START_TEST(wrong_usage) {
     driver_expect(&d, 2, wrong[_i].says);
     ck_assert_ptr_nonnull(strstr(d.err_text.data, "--help)"));
     ck_assert_uint_eq(d.out_text.len, 0);
+}
+END_TEST
+
+/* A file alone is likely meant as the model. */
+START_TEST(a_model_as_the_command) {
+    driver_run(&d, "", tail(), NULL);
+    driver_expect(&d, 2, "no such command; did you mean -m /");
 }
 END_TEST
 
@@ -736,7 +752,8 @@ int main(void) {
         int n;
     } tests[] = {
         {"usage", version_and_help, 1},
-        {"usage", every_command_has_help, 7},
+        {"usage", every_command_has_help, sizeof commands / sizeof *commands},
+        {"usage", a_model_as_the_command, 1},
         {"usage", wrong_usage, (int)(sizeof wrong / sizeof *wrong)},
         {"formats", logits_in_three_shapes, 1},
         {"formats", equal_logits_rank_by_id, 1},

@@ -106,6 +106,9 @@ START_TEST(unknown_options_are_warned_of) {
     ck_assert_ptr_nonnull(strstr(warnings.data, wanted));
     ck_assert_int_eq(s.sampling.top_k, 3);
     ck_assert_int_eq(s.n_threads, 0);
+    ck_assert_int_eq(load("tmep = 0.5\n"), CW_OK);
+    snprintf(wanted, sizeof wanted, "%s:1: unknown option 'tmep', did you mean 'temp'?", file);
+    ck_assert_ptr_nonnull(strstr(warnings.data, wanted));
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "app/options.h"
+#include "app/words.h"
 
 static struct app_settings s;
 static struct cw_err err;
@@ -326,6 +327,50 @@ START_TEST(numbers_have_a_point_in_every_locale) {
 }
 END_TEST
 
+static const struct {
+    const char *names, *word, *meant; /* NULL: none of them */
+} words[] = {
+    {"help ?", "hlep", "help"},
+    {"bye quit", "xyz", NULL},
+    {"bye quit", "q", NULL},
+    {"regen retry", "rgen", "regen"},
+    {"continue", "contniu", "continue"},
+    {"fork", "foo", NULL},
+    {"-t --threads", "--thread", "--threads"},
+    {"temp", "-temp", "temp"},
+    {"temp top-k top-p", "top-q", "top-k"}, /* the first of equals */
+    {"help", "", NULL},
+    {"", "help", NULL},
+    {"help", "a-word-that-is-longer-than-any-name-there-is", NULL},
+    {"stats state", "state", "state"},
+};
+
+START_TEST(the_nearest_word) {
+    const char *word = words[_i].word, *meant = words[_i].meant;
+    struct app_nearest near = {.word = {word, strlen(word)}};
+    app_nearest_try(&near, words[_i].names);
+    if (meant == NULL) {
+        ck_assert_msg(near.name.data == NULL, "%s: %.9s", word, near.name.data);
+    } else {
+        ck_assert_msg(near.name.data != NULL && cw_str_eq(near.name, meant), "%s", word);
+    }
+}
+END_TEST
+
+START_TEST(words_of_a_list) {
+    const char *rest = "  one two  three ";
+    struct cw_str word;
+    int at = -1;
+    ck_assert(app_words_next(&rest, &word) && cw_str_eq(word, "one"));
+    ck_assert(app_words_next(&rest, &word) && cw_str_eq(word, "two"));
+    ck_assert(app_words_next(&rest, &word) && cw_str_eq(word, "three"));
+    ck_assert(!app_words_next(&rest, &word));
+    ck_assert(app_words_hold("one two three", "three", 5, &at) && at == 2);
+    ck_assert(!app_words_hold("one two three", "thre", 4, NULL));
+    ck_assert(!app_words_hold("", "", 0, NULL));
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("options");
     TCase *t = tcase_create("table");
@@ -336,6 +381,8 @@ int main(void) {
     tcase_add_test(t, sampling_defaults_are_the_sampler_s);
     tcase_add_loop_test(t, range_ends_pass_the_sampler, 0, (int)app_n_options);
     tcase_add_test(t, isa_names_are_the_core_s);
+    tcase_add_loop_test(t, the_nearest_word, 0, (int)(sizeof words / sizeof words[0]));
+    tcase_add_test(t, words_of_a_list);
     suite_add_tcase(suite, t);
     TCase *v = tcase_create("values");
     tcase_set_timeout(v, 60);

@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chinwag/clock.h"
 #include "chinwag/err.h"
+#include "chinwag/file.h"
 #include "chinwag/mem.h"
 #include "chinwag/types.h"
 #include "chinwag/utf8.h"
@@ -174,8 +176,10 @@ END_TEST
 START_TEST(large_memory_is_aligned_zero_and_refusable) {
     static const size_t sizes[] = {0,       1, 4096, 4097, (2 << 20) - 1, 2 << 20, (2 << 20) + 1,
                                    33 << 20};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        unsigned char *p = cw_large_alloc(sizes[i]);
+    static void *(*const alloc[])(size_t bytes) = {cw_large_alloc, cw_sparse_alloc, cw_table_alloc};
+    for (size_t n = 0; n < 3 * sizeof sizes / sizeof *sizes; n++) {
+        size_t i = n / 3;
+        unsigned char *p = alloc[n % 3](sizes[i]);
         ck_assert_ptr_nonnull(p);
         ck_assert_uint_eq((uintptr_t)p % (sizes[i] >= 2 << 20 ? 2 << 20 : 64), 0);
         if (sizes[i] != 0) {
@@ -185,8 +189,10 @@ START_TEST(large_memory_is_aligned_zero_and_refusable) {
         }
         cw_large_free(p, sizes[i]);
     }
-    ck_assert_ptr_null(cw_large_alloc(SIZE_MAX));
-    ck_assert_ptr_null(cw_large_alloc(SIZE_MAX / 2));
+    for (size_t n = 0; n < 3; n++) {
+        ck_assert_ptr_null(alloc[n](SIZE_MAX));
+        ck_assert_ptr_null(alloc[n](SIZE_MAX / 2));
+    }
     cw_large_free(NULL, 10);
 }
 END_TEST
@@ -220,6 +226,40 @@ START_TEST(clock_moves_forward) {
 }
 END_TEST
 
+START_TEST(files_are_read_whole_or_refused) {
+    char path[] = "/tmp/chinwag-base-XXXXXX";
+    struct cw_buf big = {0}, got = {0};
+    struct cw_err err;
+    for (int i = 0; i < 200000; i++) { /* several reads */
+        cw_buf_putc(&big, (char)i);
+    }
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, big.data, big.len), (ssize_t)big.len);
+    cw_buf_puts(&got, "before ");
+    ck_assert_int_eq(cw_file_read(path, big.len, &got, &err), CW_OK);
+    ck_assert_uint_eq(got.len, 7 + big.len);
+    ck_assert_mem_eq(got.data, "before ", 7);
+    ck_assert_mem_eq(got.data + 7, big.data, big.len);
+    ck_assert_int_eq(cw_file_read(path, big.len - 1, &got, &err), CW_EFORMAT);
+    ck_assert_ptr_nonnull(strstr(err.text, ": longer than 199999 bytes"));
+    ck_assert_int_eq(cw_file_read("/dev/zero", 2 << 20, &got, &err), CW_EFORMAT); /* without end */
+    ck_assert_str_eq(err.text, "/dev/zero: longer than 2 MiB");
+    cw_buf_clear(&got);
+    ck_assert_int_eq(cw_file_read("/dev/null", 0, &got, &err), CW_OK);
+    ck_assert_uint_eq(got.len, 0);
+    ck_assert_int_eq(cw_file_read("/", 100, &got, NULL), CW_EIO);
+    close(fd);
+    unlink(path);
+    ck_assert_int_eq(cw_file_read(path, 100, &got, &err), CW_ENOENT);
+    ck_assert_int_eq(strncmp(err.text, path, strlen(path)), 0);
+    ck_assert_int_eq(cw_file_read_fd(-1, "the draft", 100, &got, &err), CW_EIO);
+    ck_assert_str_eq(err.text, "the draft: Bad file descriptor");
+    cw_buf_free(&big);
+    cw_buf_free(&got);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("base");
     TCase *t = tcase_create("base");
@@ -236,6 +276,7 @@ int main(void) {
     tcase_add_test_raise_signal(t, wrapping_sizes_abort, SIGABRT);
     tcase_add_test(t, types_are_consistent);
     tcase_add_test(t, clock_moves_forward);
+    tcase_add_test(t, files_are_read_whole_or_refused);
     suite_add_tcase(s, t);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

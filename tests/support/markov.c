@@ -189,8 +189,6 @@ static void add_tensors(const struct markov *m, struct mkgguf *g, size_t width) 
 }
 
 void markov_save(const struct markov *m, const char *path) {
-    static const char *const merges[] = {
-        "\u0120 t"}; /* unused by the chain, but wanted by readers */
     struct mkgguf g;
     size_t width = (m->n_vocab + 31) / 32 * 32;
     bool seen[256 + MARKOV_N_FIXED] = {false};
@@ -233,7 +231,7 @@ void markov_save(const struct markov *m, const char *path) {
     free(texts);
     mkgguf_array(&g, "tokenizer.ggml.token_type", CW_GGUF_I32, m->n_vocab, m->kinds.v,
                  m->n_vocab * sizeof *m->kinds.v);
-    mkgguf_strs(&g, "tokenizer.ggml.merges", merges, 1);
+    mkgguf_strs(&g, "tokenizer.ggml.merges", NULL, 0); /* none, but wanted by readers */
     mkgguf_u32(&g, "tokenizer.ggml.bos_token_id", MARKOV_BOS);
     mkgguf_u32(&g, "tokenizer.ggml.eos_token_id", MARKOV_END);
     mkgguf_bool(&g, "tokenizer.ggml.add_bos_token", false);

@@ -76,6 +76,9 @@ static void reap(struct pty *p, int flags) {
 }
 
 void pty_end(struct pty *p) {
+    if (p->pid <= 0) {
+        return; /* never started */
+    }
     if (!p->reaped) {
         kill(p->pid, SIGKILL);
         kill(p->pid, SIGCONT);

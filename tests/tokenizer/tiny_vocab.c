@@ -3,6 +3,7 @@
  * Without Check, so that other programs than tests can use it: what must not fail aborts. */
 #include "tiny_vocab.h"
 
+#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,18 @@ int tiny_vocab_try(struct tiny_vocab *v, const char *pre, struct cw_gguf **g,
     int rc = cw_gguf_open(g, path, err);
     unlink(path);
     must(rc, err);
-    rc = cw_tokenizer_create(t, *g, &opt, err);
+    /* Created beside, and at once: the same. */
+    struct cw_tokenizer_loading *beside = cw_tokenizer_begin(*g, &opt);
+    struct cw_tokenizer *other;
+    struct cw_err other_err = {0};
+    int other_rc = cw_tokenizer_create(&other, *g, &opt, &other_err);
+    rc = cw_tokenizer_end(beside, t, err);
+    ck_assert_int_eq(rc, other_rc);
+    ck_assert_int_eq(*t != NULL, other != NULL);
+    if (rc != CW_OK && err != NULL) {
+        ck_assert_str_eq(err->text, other_err.text);
+    }
+    cw_tokenizer_destroy(other);
     if (rc != CW_OK) {
         cw_gguf_close(*g);
         *g = NULL;

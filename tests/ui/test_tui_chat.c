@@ -221,7 +221,7 @@ START_TEST(stops_and_goes_on) {
     ck_assert(pty_wait_text(&t.pty, "   more"));
     ck_assert(pty_wait_text(&t.pty, "answering"));
     pty_type(&t.pty, "/stats\r"); /* meanwhile: those of the reply before */
-    ck_assert(pty_wait_text(&t.pty, "stop                  cancel"));
+    ck_assert(pty_wait_text(&t.pty, "ended                you stopped it"));
     pty_type(&t.pty, "q");
     ck_assert(pty_wait_no_text(&t.pty, "The last reply"));
     pty_type(&t.pty, "\003");
@@ -610,7 +610,11 @@ START_TEST(draft_is_counted) {
     tui_start_idle(&t);
     pty_type(&t.pty, "abc");
     ck_assert(pty_wait_text(&t.pty, "3 tokens"));
-    pty_type(&t.pty, "\177\177");
+    size_t before = t.pty.raw.len;
+    pty_type(&t.pty, "d"); /* the figure before, with a mark, until there is a new one */
+    ck_assert(pty_wait_raw(&t.pty, before, "~"));
+    ck_assert(pty_wait_text(&t.pty, " 4 tokens"));
+    pty_type(&t.pty, "\177\177\177");
     ck_assert(pty_wait_text(&t.pty, " 1 token"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_no_text(&t.pty, " 1 token"));

@@ -48,7 +48,7 @@ static const struct {
     {"read", "/read nothing.txt\r", "nothing.txt is not attached: No such file", NULL, NULL},
     {"glob", "/glob *.nothing\r", "no file matches", NULL, NULL},
     {"stop", "/stop\r", "no reply is under way", NULL, NULL},
-    {"why", "/why 2\r", "temp", "q", NULL},
+    {"why", "/why 2\r", " Message 2", "q", NULL},
     {"tree", "/tree\r", "question", ESC, NULL},
     {"regen retry", "/regen\r", "branch 2/2", NULL, NULL},
     {"regen retry", "/retry\r", "branch 3/3", NULL, NULL},
@@ -61,6 +61,7 @@ static const struct {
     {"persona", "/persona nobody\r", "there is no persona of that name", NULL, NULL},
     {"prompt", "/prompt nothing\r", "prompt", NULL, NULL},
     {"fork", "/fork\r", "a copy of the conversation", NULL, NULL},
+    {"export", "/export over html talk\r", "exported ", NULL, NULL},
     {"private", "/private on\r", "private", NULL, NULL},
     {"private", "/private off\r", "idle", NULL, NULL},
     {"list", "/list\r", "question", ESC, NULL},
@@ -115,6 +116,43 @@ START_TEST(every_command_has_a_test) {
 }
 END_TEST
 
+/* README's table of commands names those, and no other. */
+START_TEST(readme_names_every_command) {
+    char path[512], text[4096] = "";
+    snprintf(path, sizeof path, "%s/README.md", getenv("CHINWAG_SOURCE_ROOT"));
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "%s", path);
+    char *line = NULL;
+    size_t cap = 0;
+    bool inside = false;
+    int n = 0;
+    while (getline(&line, &cap, f) > 0) {
+        inside = line[0] == '#' ? strcmp(line, "## Commands\n") == 0 : inside;
+        if (!inside || strncmp(line, "| /", 3) != 0) {
+            continue;
+        }
+        line[2 + strcspn(line + 2, "|")] = '\0';
+        for (char *at = line; (at = strchr(at, '/')) != NULL; n++) {
+            size_t length = strcspn(++at, " ,\n");
+            ck_assert_msg(named(at, length), "no test of README's /%.*s", (int)length, at);
+            snprintf(text + strlen(text), sizeof text - strlen(text), " %.*s ", (int)length, at);
+        }
+    }
+    free(line);
+    fclose(f);
+    ck_assert_int_gt(n, 30);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        char names[64];
+        snprintf(names, sizeof names, "%s", commands[i].names);
+        for (char *name = strtok(names, " "); name != NULL; name = strtok(NULL, " ")) {
+            char word[64];
+            snprintf(word, sizeof word, " %s ", name);
+            ck_assert_msg(strstr(text, word) != NULL, "README does not name /%s", name);
+        }
+    }
+}
+END_TEST
+
 START_TEST(every_command) {
     tui_model_text(&t, "reply one\n");
     t.cols = 120;
@@ -165,13 +203,16 @@ START_TEST(tab_completes) {
         {"/set kv", "/set kv"},
         {"/copy c\t", " > /copy code"},
         {"/read notes-\t", "/read notes-of-today.txt"},
+        {"/read two\t", "/read two words and more.txt"},
+        {"/read two words a\t", "/read two words and more.txt"},
+        {"/save over two w\t", "/save over two words and more.txt"},
+        {"/read a f\tin\t", "/read a folder/inner file.txt"},
+        {"look at two wo\t.", " > look at two words and more.txt ."},
     };
     tui_model_text(&t, "ok");
-    char path[160];
-    snprintf(path, sizeof path, "%s/notes-of-today.txt", t.dir);
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    fclose(f);
+    tui_write_text(&t, "notes-of-today.txt", "x");
+    tui_write_text(&t, "two words and more.txt", "y");
+    tui_write_text(&t, "a folder/inner file.txt", "z");
     tui_start_idle(&t);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         pty_type(&t.pty, cases[i][0]);
@@ -223,6 +264,7 @@ int main(void) {
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_test(c, saves);
     tcase_add_test(c, every_command_has_a_test);
+    tcase_add_test(c, readme_names_every_command);
     tcase_add_test(c, every_command);
     tcase_add_loop_test(c, leaves, 0, 3);
     tcase_add_test(c, tab_completes);

@@ -4,6 +4,7 @@
  * way to a screen does not matter. See golden.h.
  */
 #include <check.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static const struct {
             "\xd8\xb2\xd8\xb1\xd9\x82\xd8\xa7\xd8\xa1 (x)\n\nThat is all."},
 };
 enum { N_SCENES = sizeof scenes / sizeof scenes[0] };
-static const int sizes[][2] = {{24, 80}, {12, 40}, {43, 132}, {5, 20}};
+/* The high ones show all of what the low ones show the end of. */
+static const int sizes[][2] = {{24, 80}, {12, 40}, {43, 132}, {5, 20}, {40, 40}, {60, 20}};
 enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
 
 /* The reply a few bytes a token, so that it is seen half done on its way. */
@@ -76,8 +78,7 @@ static void model_of(const char *text) {
 static void rest(void) {
     ck_assert(pty_wait_text(&t.pty, "That is all."));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    while (pty_pump(&t.pty, 300)) {
-    }
+    tui_rest(&t);
 }
 
 static void show(const char *text) {
@@ -101,7 +102,7 @@ static const char mixed[] =
     "[link](https://example.org).\n\n> quoted\n\n1. item\n\n```c\nint x = 42; /* why */\n```\n\n"
     "```diff\n+new\n-old\n```\n\na|b\n-|-\n1|2\n\nThat is all.";
 
-static const struct {
+static const struct look {
     const char *name, *theme, *term, *env;
 } looks[] = {
     {"theme-dark", "dark", NULL, NULL},
@@ -112,15 +113,66 @@ static const struct {
     {"theme-no-color", "dark", NULL, "NO_COLOR=1"},
 };
 
-START_TEST(theme) {
-    t.term = looks[_i].term;
-    t.more_env[0] = looks[_i].env;
+static void start_themed(const struct look *look) {
+    t.term = look->term;
+    t.more_env[0] = look->env;
     t.more_args[0] = "--theme";
-    t.more_args[1] = looks[_i].theme;
+    t.more_args[1] = look->theme;
     t.rows = 34;
     show(mixed);
+}
+
+START_TEST(theme) {
+    start_themed(&looks[_i]);
     golden_looks(&t, looks[_i].name);
     tui_finish(&t);
+}
+END_TEST
+
+/* The roles of what is laid over a reply: hits and the current one, an error, a changed setting, a
+ * picked block, the lens with its chosen line, keys of the help. */
+START_TEST(theme_panels) {
+    static const struct {
+        const char *keys, *shows, *name;
+    } panels[] = {
+        {"/nonesuch\r\033[17~\033ORt", "search: t", "search"}, /* F6, F3 */
+        {"\033[1;2Dc", "pick:", "pick"},
+        {"\033OS\033[C", "raw", "lens"},
+        {"\033OP", "send;", "help"},
+    };
+    char name[64];
+    start_themed(&looks[_i]);
+    for (size_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
+        pty_type(&t.pty, panels[i].keys);
+        ck_assert(pty_wait_text(&t.pty, panels[i].shows));
+        tui_rest(&t);
+        snprintf(name, sizeof name, "%s-%s", looks[_i].name, panels[i].name);
+        golden_looks(&t, name);
+        pty_type(&t.pty, "\033");
+        ck_assert(pty_wait_text(&t.pty, " >"));
+        tui_rest(&t);
+    }
+    tui_finish(&t);
+}
+END_TEST
+
+/* Every file of assets/themes is among them. */
+START_TEST(every_theme_is_shown) {
+    char pattern[512];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/assets/themes/*.ini", getenv("CHINWAG_SOURCE_ROOT"));
+    ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = strrchr(found.gl_pathv[i], '/') + 1;
+        size_t n = strcspn(name, ".");
+        bool shown = false;
+        for (size_t k = 0; k < sizeof looks / sizeof looks[0]; k++) {
+            shown = shown || (strlen(looks[k].theme) == n && memcmp(looks[k].theme, name, n) == 0);
+        }
+        ck_assert_msg(shown, "no golden screen of the theme %s", name);
+    }
+    globfree(&found);
+    tui_end(&t);
 }
 END_TEST
 
@@ -337,6 +389,8 @@ int main(void) {
     tcase_add_checked_fixture(c, setup, NULL);
     tcase_add_loop_test(c, scene, 0, N_SCENES * N_SIZES);
     tcase_add_loop_test(c, theme, 0, (int)(sizeof looks / sizeof looks[0]));
+    tcase_add_loop_test(c, theme_panels, 0, (int)(sizeof looks / sizeof looks[0]));
+    tcase_add_test(c, every_theme_is_shown);
     tcase_add_test(c, theme_changes);
     tcase_add_test(c, markdown_off_and_on);
     tcase_add_loop_test(c, links_are_sent, 0, 2);

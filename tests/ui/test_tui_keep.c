@@ -28,16 +28,6 @@ static void setup(void) {
     t.rows = 36;
 }
 
-static void say(const char *text) {
-    pty_type(&t.pty, text);
-    pty_type(&t.pty, "\r");
-}
-
-static void leave(void) {
-    say("/exit");
-    ck_assert(pty_wait_exit(&t.pty));
-}
-
 /* The test's folder, after the last program was ended. */
 static void sweep(void) {
     char command[128];
@@ -45,72 +35,51 @@ static void sweep(void) {
     ck_assert_int_eq(system(command), 0);
 }
 
-static void again(const char *flag, const char *value) {
-    memset(t.more_args, 0, sizeof t.more_args);
-    t.more_args[0] = flag;
-    t.more_args[1] = value;
-    tui_start_idle(&t);
-}
-
 /* Branches, numbers of tokens and the ability to replay come back. */
 START_TEST(comes_back) {
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    say("first question");
+    tui_say(&t, "first question");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/regen");
+    tui_say(&t, "/regen");
     ck_assert(pty_wait_text(&t.pty, "2 · 2/2"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/edit 2 edited words");
+    tui_say(&t, "/edit 2 edited words");
     ck_assert(pty_wait_text(&t.pty, "2 · 3/3"));
     pty_type(&t.pty, "\033[1;4D");
     ck_assert(pty_wait_text(&t.pty, "2 · 2/3"));
-    say("/rename A fine talk");
+    tui_say(&t, "/rename A fine talk");
     ck_assert(pty_wait_text(&t.pty, "A fine talk"));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "   first question"));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "2 · 2/3"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same "));
     pty_type(&t.pty, "\033[1;4C");
     ck_assert(pty_wait_text(&t.pty, "   edited words"));
     ck_assert(pty_wait_text(&t.pty, "edited"));
-    say("second question");
+    tui_say(&t, "second question");
     ck_assert(pty_wait_text(&t.pty, "   second question"));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/new");
+    tui_say(&t, "/new");
     ck_assert(pty_wait_no_text(&t.pty, "   second question"));
-    say("/list second");
+    tui_say(&t, "/list second");
     ck_assert(pty_wait_text(&t.pty, "A fine talk"));
     pty_type(&t.pty, "q");
-    say("/load 1");
+    tui_say(&t, "/load 1");
     ck_assert(pty_wait_text(&t.pty, "   second question"));
     ck_assert(pty_wait_text(&t.pty, "   edited words"));
     tui_finish(&t);
 }
 END_TEST
 
-/* What a command of the program says, in the test's home. */
 static int run(struct cw_buf *out, const char *args) {
-    struct cw_buf line = {0};
-    char piece[4096];
-    cw_buf_printf(&line, "HOME=%s %s/app/chinwag %s 2>&1", t.dir, getenv("CHINWAG_BUILD_ROOT"),
-                  args);
-    cw_buf_clear(out);
-    FILE *f = popen(line.data, "r");
-    ck_assert_ptr_nonnull(f);
-    for (size_t n; (n = fread(piece, 1, sizeof piece, f)) > 0;) {
-        cw_buf_add(out, piece, n);
-    }
-    int status = pclose(f);
-    cw_buf_free(&line);
-    ck_assert(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return tui_command(&t, out, args);
 }
 
 /* Snapshots that lie in the cache; *path (may be NULL) is the first. Caller must free. */
@@ -155,12 +124,12 @@ START_TEST(killed_in_mid_reply) {
         char question[40], row[48];
         snprintf(question, sizeof question, "question number %d", i);
         snprintf(row, sizeof row, "   %s", question);
-        again(i > 0 ? "--continue" : NULL, NULL);
+        tui_start_with(&t, i > 0 ? "--continue" : NULL, NULL);
         if (i > 0) {
             ck_assert(pty_wait_text(&t.pty, "stopped"));
         }
         size_t from = t.pty.raw.len;
-        say(question);
+        tui_say(&t, question);
         ck_assert(pty_wait_raw(&t.pty, from, "w0002"));
         seed = seed * 1664525u + 1013904223u;
         double until = cw_now() + (double)(seed >> 8 & 1023) / 1000;
@@ -192,7 +161,7 @@ START_TEST(killed_in_mid_reply) {
             ck_assert_msg(at != NULL, "after kill %d: %s of reply %d is lost", i, word, k);
         }
     }
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "stopped"));
     tui_finish(&t);
     cw_buf_free(&out);
@@ -209,52 +178,53 @@ static void long_chat(void) {
     t.rows = 60; /* a whole reply with its heading, however fast it came */
     tui_model_words(&t, N_WORDS, false);
     tui_start_idle(&t);
-    say("a question to remember");
+    tui_say(&t, "a question to remember");
     ck_assert(pty_wait_text(&t.pty, "w0399."));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
 }
 
-/* Tokens that the last prompt reused, by /why. */
+/* Tokens of the last prompt that were in the cache, by /why. */
 static int n_reused(void) {
     int reused = -1, prompt, evaluated;
     /* the figures stand there when the reply is whole, which the bottom line tells a little late */
     for (int i = 0; i < 300; i++) {
-        say("/why");
+        tui_say(&t, "/why");
         ck_assert(pty_wait_text(&t.pty, "Settings at its start"));
-        if (pty_shows(&t.pty, " reused, ")) {
+        if (pty_shows(&t.pty, " from the cache, ")) {
             break;
         }
         pty_type(&t.pty, "q");
         ck_assert(pty_wait_no_text(&t.pty, "Settings at its start"));
         pty_pump(&t.pty, 200);
     }
-    ck_assert(pty_wait_text(&t.pty, " reused, "));
-    char *row = pty_row(&t.pty, pty_find(&t.pty, " reused, "));
+    ck_assert(pty_wait_text(&t.pty, " from the cache, "));
+    char *row = pty_row(&t.pty, pty_find(&t.pty, " from the cache, "));
     const char *at = strstr(row, "prompt");
     ck_assert_ptr_nonnull(at);
-    ck_assert_int_eq(
-        sscanf(at, "prompt %d tokens: %d reused, %d evaluated", &prompt, &reused, &evaluated), 3);
+    ck_assert_int_eq(sscanf(at, "prompt %d tokens: %d from the cache, %d evaluated", &prompt,
+                            &reused, &evaluated),
+                     3);
     free(row);
     pty_type(&t.pty, "q");
-    ck_assert(pty_wait_no_text(&t.pty, " reused, "));
+    ck_assert(pty_wait_no_text(&t.pty, " from the cache, "));
     return reused;
 }
 
 START_TEST(goes_on_from_a_snapshot) {
     long_chat();
     ck_assert_uint_eq(count_snapshots(NULL), 1);
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "w0399."));
-    say("and now");
+    tui_say(&t, "and now");
     ck_assert(pty_wait_text(&t.pty, "   and now"));
     ck_assert(pty_wait_text(&t.pty, "markov  4"));
     ck_assert_int_gt(n_reused(), N_WORDS);
     ck_assert(!pty_shows(&t.pty, "evaluated anew"));
-    say("/delete");
+    tui_say(&t, "/delete");
     ck_assert(pty_wait_text(&t.pty, "deleted"));
-    leave();
+    tui_leave(&t);
     ck_assert_uint_eq(count_snapshots(NULL), 0); /* with the rest of it */
     tui_end(&t);
 }
@@ -270,29 +240,29 @@ START_TEST(bad_snapshot_is_said) {
     ck_assert_int_eq(pwrite(fd, "xxxxxxxxxxxxxxxx", 16, 100), 16);
     close(fd);
     free(path);
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "w0399."));
-    say("and now");
+    tui_say(&t, "and now");
     ck_assert(pty_wait_text(&t.pty, "   and now"));
     ck_assert(pty_wait_text(&t.pty, "markov  4"));
     ck_assert(pty_wait_raw(&t.pty, 0, "the chat is evaluated anew:"));
     ck_assert(pty_wait_text(&t.pty, "snapshot not usable"));
     ck_assert_int_lt(n_reused(), N_WORDS);
-    say("once more");
+    tui_say(&t, "once more");
     ck_assert(pty_wait_text(&t.pty, "   once more"));
     ck_assert(pty_wait_text(&t.pty, "markov  6"));
     ck_assert(pty_wait_no_text(&t.pty, "snapshot not usable"));
     n_reused(); /* the reply is whole */
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
-    again("--continue", NULL); /* the new one is good */
+    tui_start_with(&t, "--continue", NULL); /* the new one is good */
     ck_assert(pty_wait_text(&t.pty, "w0399."));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("at last");
+    tui_say(&t, "at last");
     ck_assert(pty_wait_text(&t.pty, "   at last"));
     ck_assert(pty_wait_text(&t.pty, "markov  8"));
     ck_assert_int_gt(n_reused(), N_WORDS);
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
     struct cw_buf out = {0};
     ck_assert_int_eq(run(&out, "forget --all"), 0);
@@ -317,7 +287,7 @@ END_TEST
 static void said(const char *text) {
     char row[80];
     snprintf(row, sizeof row, "   %s", text);
-    say(text);
+    tui_say(&t, text);
     ck_assert(pty_wait_text(&t.pty, row));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
@@ -331,15 +301,15 @@ START_TEST(chosen_from_a_list) {
     for (int i = 0; i < 3; i++) {
         said(talks[i]);
         if (i == 1) {
-            say("and something of quinces");
+            tui_say(&t, "and something of quinces");
             ck_assert(pty_wait_text(&t.pty, "   and something of quinces"));
             ck_assert(pty_wait_text(&t.pty, "markov  4"));
             ck_assert(pty_wait_text(&t.pty, "idle"));
         }
-        say("/new");
+        tui_say(&t, "/new");
         ck_assert(pty_wait_no_text(&t.pty, "   reply one"));
     }
-    say("/load");
+    tui_say(&t, "/load");
     ck_assert(pty_wait_text(&t.pty, "3 of 3"));
     ck_assert(pty_wait_text(&t.pty, "> about plums"));
     pty_type(&t.pty, "\033[B\033[B");
@@ -350,7 +320,7 @@ START_TEST(chosen_from_a_list) {
     pty_type(&t.pty, "\r");
     ck_assert(pty_wait_text(&t.pty, "   and something of quinces"));
     ck_assert(pty_wait_no_text(&t.pty, "1 of 1"));
-    say("/load");
+    tui_say(&t, "/load");
     ck_assert(pty_wait_text(&t.pty, "this one"));
     pty_type(&t.pty, "nothing like that");
     ck_assert(pty_wait_text(&t.pty, "nothing matches"));
@@ -364,23 +334,31 @@ START_TEST(chosen_from_a_list) {
     pty_type(&t.pty, "\r");
     ck_assert(pty_wait_text(&t.pty, "   about apples"));
     ck_assert(pty_wait_no_text(&t.pty, "quinces"));
-    leave();
+    pty_type(&t.pty, "\033OQ");
+    ck_assert(pty_wait_text(&t.pty, "/help"));
+    pty_type(&t.pty, "something of quin"); /* stands in a text only, there too */
+    ck_assert(pty_wait_text(&t.pty, "> about pears"));
+    ck_assert(pty_wait_text(&t.pty, "something of quinces"));
+    pty_type(&t.pty, "\r");
+    ck_assert(pty_wait_text(&t.pty, "   and something of quinces"));
+    ck_assert(pty_wait_no_text(&t.pty, "   about apples"));
+    tui_leave(&t);
     pty_end(&t.pty);
     /* by name, the beginning of one, and one that is none */
     struct cw_buf out = {0};
     ck_assert_int_eq(run(&out, "conversations search plums"), 0);
     memcpy(name, out.data, 13);
     cw_buf_free(&out);
-    again("--resume", name);
+    tui_start_with(&t, "--resume", name);
     ck_assert(pty_wait_text(&t.pty, "   about plums"));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
     name[12] = '\0';
-    again("--resume", name);
+    tui_start_with(&t, "--resume", name);
     ck_assert(pty_wait_text(&t.pty, "   about plums"));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
-    again("--resume", "none-of-that-name");
+    tui_start_with(&t, "--resume", "none-of-that-name");
     ck_assert(pty_wait_text(&t.pty, "none-of-that-name: no such conversation"));
     tui_finish(&t);
 }
@@ -395,7 +373,7 @@ START_TEST(two_programs) {
     tui_start_idle(&t);
     said("the first question");
     struct tui first = t;
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "open in another program"));
     ck_assert(pty_wait_text(&t.pty, "   the first question"));
     said("of the second program");
@@ -406,25 +384,25 @@ START_TEST(two_programs) {
     first = t;
     t = second;
     said("and more of it");
-    say("/edit 1 overwritten?"); /* a branch like any other */
+    tui_say(&t, "/edit 1 overwritten?"); /* a branch like any other */
     ck_assert(pty_wait_text(&t.pty, "   overwritten?"));
     ck_assert(pty_wait_text(&t.pty, "1 · 2/2"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
     t = first;
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "   of the first program")); /* the owner's place */
     ck_assert(pty_wait_text(&t.pty, "   the first question"));
-    say("/tree");
+    tui_say(&t, "/tree");
     ck_assert(pty_wait_text(&t.pty, "of the first program"));
     ck_assert(pty_wait_text(&t.pty, "of the second program"));
     ck_assert(pty_wait_text(&t.pty, "and more of it"));
     ck_assert(pty_wait_text(&t.pty, "overwritten?"));
     pty_type(&t.pty, "q");
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
     ck_assert_int_eq(run(&out, "conversations"), 0);
     snprintf(args, sizeof args, "export %.13s --format json", out.data);
@@ -441,7 +419,7 @@ static void take_up(const char *json) {
     struct cw_buf out = {0};
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
     snprintf(path, sizeof path, "%s/in.json", t.dir);
     FILE *f = fopen(path, "w");
@@ -452,7 +430,7 @@ static void take_up(const char *json) {
     ck_assert_int_eq(run(&out, args), 0);
     snprintf(id, sizeof id, "%.13s", out.data);
     cw_buf_free(&out);
-    again("--resume", id);
+    tui_start_with(&t, "--resume", id);
 }
 
 /* Messages that cannot stand in turns are passed over; what follows them is shown. */
@@ -485,7 +463,7 @@ START_TEST(unanswered_stands_ready) {
     ck_assert(pty_wait_text(&t.pty, "   q two"));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    leave();
+    tui_leave(&t);
     tui_end(&t);
 }
 END_TEST
@@ -500,14 +478,14 @@ START_TEST(disk_full) {
     tui_model_words(&t, 6000, true);
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     tui_start_idle(&t);
-    say("a question before");
+    tui_say(&t, "a question before");
     ck_assert(pty_wait_text(&t.pty, "w0020"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
     small = before;
     small.rlim_cur = 4096;
     ck_assert_int_eq(prlimit(t.pty.pid, RLIMIT_FSIZE, &small, NULL), 0);
-    say("a question on a full disk");
+    tui_say(&t, "a question on a full disk");
     ck_assert(pty_wait_text(&t.pty, "cannot be saved now"));
     ck_assert(pty_wait_text(&t.pty, "answering"));
     size_t from = t.pty.raw.len;
@@ -515,14 +493,14 @@ START_TEST(disk_full) {
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
     from = t.pty.raw.len;
-    say("and one more");
+    tui_say(&t, "and one more");
     ck_assert(pty_wait_raw(&t.pty, from, "w0020"));
     ck_assert(!pty_raw_has(&t.pty, from, "cannot be saved now")); /* said once */
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert_int_eq(prlimit(t.pty.pid, RLIMIT_FSIZE, &before, NULL), 0);
     ck_assert(pty_wait_text(&t.pty, "is saved again"));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
     ck_assert_int_eq(run(&out, "conversations"), 0);
     snprintf(args, sizeof args, "export %.13s --format txt", out.data);
@@ -547,12 +525,12 @@ START_TEST(read_only_home) {
     ck_assert(pty_wait_text(&t.pty, "cannot be saved now"));
     said("a question");
     said("another one");
-    say("/regen");
+    tui_say(&t, "/regen");
     ck_assert(pty_wait_text(&t.pty, "4 · 2/2"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/load");
+    tui_say(&t, "/load");
     ck_assert(pty_wait_text(&t.pty, "── /proc/self")); /* and no page of nothing */
-    leave();
+    tui_leave(&t);
     ck_assert(WIFEXITED(t.pty.status));
     ck_assert_int_eq(WEXITSTATUS(t.pty.status), 0);
     ck_assert(pty_raw_has(&t.pty, 0, "chinwag: conversations: "));
@@ -578,7 +556,7 @@ START_TEST(ended_thinking_is_kept) {
     markov_save(&m, t.model);
     markov_free(&m);
     tui_start_idle(&t);
-    say("think");
+    tui_say(&t, "think");
     ck_assert(pty_wait_text(&t.pty, "w0010"));
     pty_type(&t.pty, "\033[1;4F");                           /* answer now */
     ck_assert(pty_wait_text(&t.pty, "▸ markov (thinking)")); /* folded as the answer begins, */
@@ -586,13 +564,13 @@ START_TEST(ended_thinking_is_kept) {
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "stopped"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same "));
-    leave();
+    tui_leave(&t);
     pty_end(&t.pty);
-    again("--continue", NULL);
+    tui_start_with(&t, "--continue", NULL);
     ck_assert(pty_wait_text(&t.pty, "▸ markov (thinking)"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same "));
     tui_finish(&t);
 }
@@ -606,12 +584,12 @@ START_TEST(private_leaves_nothing) {
     t.more_args[0] = "--private";
     tui_start_idle(&t);
     ck_assert(pty_wait_text(&t.pty, "private"));
-    say("a word like xylophone");
+    tui_say(&t, "a word like xylophone");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/list");
+    tui_say(&t, "/list");
     ck_assert(pty_wait_text(&t.pty, "nothing is kept"));
-    leave();
+    tui_leave(&t);
     snprintf(command, sizeof command, "grep -rq xylophone %s/.local %s/.config 2>/dev/null", t.dir,
              t.dir);
     ck_assert_int_ne(system(command), 0);
@@ -623,17 +601,17 @@ START_TEST(deleted_is_gone) {
     char command[256];
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    say("a word like xylophone");
+    tui_say(&t, "a word like xylophone");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/delete");
+    tui_say(&t, "/delete");
     ck_assert(pty_wait_text(&t.pty, "deleted"));
     ck_assert(pty_wait_no_text(&t.pty, "   reply one"));
-    say("/undelete");
+    tui_say(&t, "/undelete");
     ck_assert(pty_wait_text(&t.pty, "   a word like xylophone"));
-    say("/delete");
+    tui_say(&t, "/delete");
     ck_assert(pty_wait_no_text(&t.pty, "   a word like xylophone"));
-    leave();
+    tui_leave(&t);
     snprintf(command, sizeof command, "grep -rq xylophone %s/.local/share", t.dir);
     ck_assert_int_ne(system(command), 0);
     tui_end(&t);

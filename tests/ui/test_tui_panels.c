@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Search, lens, palette, help, picking and attaching in the real program: what they look like at
- * four sizes (see golden.h), and what they do.
+ * Search, lens, palette, help and picking in the real program: what they look like at four sizes
+ * (see golden.h), and what they do; and what is told beside the screen: clipboard, bell, title.
  */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "chinwag/clock.h"
 #include "tests/ui/golden.h"
 
 #define ESC "\033"
@@ -26,11 +26,6 @@ static const char *const pieces[] = {"Blue, ",     "because ",      "the sky ", 
                                      "the same. ", "Green, ",       "because ", "of grass. ",
                                      "Blue ",      "again.\n",      "```c\n",   "puts(1);",
                                      "\n```\n",    "That ends it.", NULL};
-
-static void rest(void) {
-    while (pty_pump(&t.pty, 300)) {
-    }
-}
 
 static void start_with_reply(void) {
     tui_model_pieces(&t, pieces);
@@ -64,10 +59,10 @@ START_TEST(panel_looks) {
     if (t.cols > 20) {
         ck_assert(pty_wait_text(&t.pty, panels[panel].shows));
     }
-    rest();
+    tui_rest(&t);
     golden_text(&t, panels[panel].name);
     pty_type(&t.pty, ESC);
-    rest();
+    tui_rest(&t);
     tui_finish(&t);
 }
 END_TEST
@@ -83,18 +78,18 @@ START_TEST(search_walks) {
     pty_type(&t.pty, ESC "OR");
     ck_assert(pty_wait_text(&t.pty, "/3"));
     /* from any of the three, three steps on lead around to it */
-    rest();
+    tui_rest(&t);
     char *row = pty_row(&t.pty, pty_find(&t.pty, "search:"));
     pty_type(&t.pty, "\r" ESC "[B" ESC "OR");
-    rest();
+    tui_rest(&t);
     char *again = pty_row(&t.pty, pty_find(&t.pty, "search:"));
     ck_assert_str_eq(row, again);
     pty_type(&t.pty, ESC "[A");
-    rest();
+    tui_rest(&t);
     char *back = pty_row(&t.pty, pty_find(&t.pty, "search:"));
     ck_assert_str_ne(row, back);
     pty_type(&t.pty, ESC "[1;2R" ESC "OR" ESC "OR");
-    rest();
+    tui_rest(&t);
     char *home = pty_row(&t.pty, pty_find(&t.pty, "search:"));
     ck_assert_str_eq(row, home);
     free(row);
@@ -189,94 +184,44 @@ START_TEST(picks_and_copies) {
 }
 END_TEST
 
-/* ---- attaching, pasting --------------------------------------------------------------------- */
-
-static void write_file(const char *name, const char *text, size_t n) {
-    char path[160];
-    snprintf(path, sizeof path, "%s/%s", t.dir, name);
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_uint_eq(fwrite(text, 1, n, f), n);
-    fclose(f);
-}
-
-START_TEST(files_are_attached_or_refused) {
-    tui_model_text(&t, "fine");
-    t.cols = 120;
-    write_file("a.txt", "one\ntwo\n", 8);
-    write_file("b.txt", "three\n", 6);
-    write_file("bin.dat", "\0\1\2binary", 9);
-    write_file("latin.txt", "caf\xe9", 4);
-    write_file("empty.txt", "", 0);
-    char *large = cw_calloc(1, 5 << 20);
-    memset(large, 'x', 5 << 20);
-    write_file("large.dat", large, 5 << 20);
-    write_file("tokens.dat", large, 9000);
-    free(large);
-    tui_start_idle(&t);
-    static const char *const refused[][2] = {
-        {"bin.dat", "bin.dat is not attached: it is binary"},
-        {"latin.txt", "it is no UTF-8 text"},
-        {"empty.txt", "it is empty"},
-        {"large.dat", "too long: 5.2 MB, at most 4 MiB"},
-        {"/dev/null", "it is no regular file"},
-        {"none.txt", "No such file"},
-        {"", "which file?"},
+/* A long line comes to the clipboard as it was written, whole; also when a multiplexer stands in
+ * between, which passes on what is wrapped for it. */
+START_TEST(copies_through_multiplexers) {
+    static const struct {
+        const char *env, *term, *opens, *closes;
+    } ways[] = {
+        {NULL, NULL, ESC "]52;c;", "\a"},
+        {"TMUX=/tmp/tmux-0/default,1,0", "tmux-256color", ESC "Ptmux;" ESC ESC "]52;c;",
+         "\a" ESC "\\"},
+        {"STY=1.pts-0.here", "screen-256color", ESC "P" ESC "]52;c;", ESC "\\"},
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        char line[64];
-        snprintf(line, sizeof line, "/read %s\r", refused[i][0]);
-        pty_type(&t.pty, line);
-        ck_assert(pty_wait_text(&t.pty, refused[i][1]));
+    char line[301] = "";
+    for (int i = 0; i < 30; i++) {
+        snprintf(line + 10 * i, 11, "word %03d, ", i);
     }
-    pty_type(&t.pty, "/read a.txt\r");
-    ck_assert(pty_wait_text(&t.pty, " > [a.txt: 3 lines]"));
-    ck_assert(pty_wait_text(&t.pty, "the message is 15 tokens now, of 4096")); /* name and text */
-    ck_assert(pty_wait_text(&t.pty, "15 tokens"));
-    pty_type(&t.pty, "\003");
-    ck_assert(pty_wait_no_text(&t.pty, "a.txt"));
-    pty_type(&t.pty, "/read tokens.dat\r"); /* a token a letter: more than the context */
-    ck_assert(pty_wait_text(&t.pty, "too long: 9013 tokens, the context holds 4096"));
-    ck_assert(pty_wait_no_text(&t.pty, "[tokens.dat"));
-    pty_type(&t.pty, "/glob *.txt\r");
-    ck_assert(pty_wait_text(&t.pty, "[a.txt: 3 lines][b.txt: 2 lines]"));
-    ck_assert(pty_wait_text(&t.pty, "latin.txt is not attached: it is no UTF-8 text"));
-    ck_assert(pty_wait_text(&t.pty, "the message is 28 tokens now"));
-    pty_type(&t.pty, " what is this?\r");
-    ck_assert(pty_wait_text(&t.pty, "   fine"));
-    ck_assert(pty_shows(&t.pty, "   three")); /* whole, as it went to the model */
-    ck_assert(pty_shows(&t.pty, "   b.txt:"));
-    ck_assert(pty_shows(&t.pty, " what is this?"));
-    pty_type(&t.pty, "/glob *.none\r");
-    ck_assert(pty_wait_text(&t.pty, "no file matches"));
-    tui_finish(&t);
-}
-END_TEST
-
-/* A large paste is one folded piece, whole when it is sent, and never a command. */
-START_TEST(large_paste_is_folded) {
     tui_model_text(&t, "fine");
-    t.rows = 40;
+    t.more_env[0] = ways[_i].env;
+    t.term = ways[_i].term;
     tui_start_idle(&t);
-    struct cw_buf paste = {0};
-    cw_buf_puts(&paste, ESC "[200~/exit\r");
-    for (int i = 0; i < 20; i++) {
-        cw_buf_printf(&paste, "line%02d\r", i);
-    }
-    cw_buf_puts(&paste, ESC "[201~");
-    pty_send(&t.pty, paste.data, paste.len);
-    ck_assert(pty_wait_text(&t.pty, " > [pasted 21 lines]"));
-    pty_type(&t.pty, "x\177"); /* beside it, not in it */
-    ck_assert(pty_wait_text(&t.pty, " > [pasted 21 lines]"));
-    pty_type(&t.pty, "\177"); /* one character */
-    ck_assert(pty_wait_no_text(&t.pty, "[pasted"));
-    pty_type(&t.pty, "\037"); /* undo */
-    ck_assert(pty_wait_text(&t.pty, " > [pasted 21 lines]"));
-    pty_type(&t.pty, "\r");
+    tui_say(&t, line);
     ck_assert(pty_wait_text(&t.pty, "   fine"));
-    ck_assert(pty_shows(&t.pty, "   /exit"));
-    ck_assert(pty_shows(&t.pty, "   line19"));
-    cw_buf_free(&paste);
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    size_t before = t.pty.raw.len;
+    tui_say(&t, "/copy 1");
+    ck_assert(pty_wait_text(&t.pty, "copied message 1: 300 bytes"));
+    ck_assert(pty_raw_has(&t.pty, before, ways[_i].opens));
+    ck_assert(pty_raw_has(&t.pty, before, ways[_i].closes));
+    if (_i < 2) { /* in one piece: tmux takes a plain one as well */
+        char *text = tui_copied(&t, before);
+        ck_assert_str_eq(text, line);
+        free(text);
+    }
+    before = t.pty.raw.len;
+    tui_say(&t, "/copy");
+    ck_assert(pty_wait_text(&t.pty, "copied the last reply: 4 bytes"));
+    char *text = tui_copied(&t, before);
+    ck_assert_str_eq(text, "fine");
+    free(text);
     tui_finish(&t);
 }
 END_TEST
@@ -300,8 +245,35 @@ START_TEST(bell_and_title) {
     pty_type(&t.pty, "again\r");
     ck_assert(pty_wait_text(&t.pty, "   again"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    rest();
+    tui_rest(&t);
     ck_assert(!pty_raw_has(&t.pty, before, ESC "]9;"));
+    tui_finish(&t);
+}
+END_TEST
+
+/* Of itself the bell rings for replies of more than ten seconds: one that was held up rings, one
+ * that came at once does not. */
+START_TEST(bell_rings_after_ten_seconds) {
+    tui_model_words(&t, 40, false);
+    tui_start_idle(&t);
+    tui_say(&t, "/set bell on");
+    ck_assert(pty_wait_text(&t.pty, "bell on ("));
+    size_t before = t.pty.raw.len;
+    tui_say(&t, "quick");
+    ck_assert(pty_wait_text(&t.pty, "w0039."));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_rest(&t);
+    bool quick = pty_raw_has(&t.pty, before, "\a");
+    pty_type(&t.pty, "slow\r" ESC "[20~"); /* and a pause at once */
+    ck_assert(pty_wait_text(&t.pty, "paused"));
+    double until = cw_now() + 10.5;
+    while (cw_now() < until) {
+        pty_pump(&t.pty, 200);
+    }
+    before = t.pty.raw.len;
+    pty_type(&t.pty, ESC "[20~");
+    ck_assert(pty_wait_raw(&t.pty, before, "\a" ESC "]9; the reply is there, after 1"));
+    ck_assert_msg(!quick || cw_now() > until + 60, "the bell rang for a quick reply");
     tui_finish(&t);
 }
 END_TEST
@@ -315,24 +287,8 @@ START_TEST(first_hints_go_away) {
     ck_assert(!pty_shows(&t.pty, "all keys and commands"));
     pty_type(&t.pty, "/new\r");
     ck_assert(pty_wait_no_text(&t.pty, "   fine"));
-    rest();
+    tui_rest(&t);
     ck_assert(!pty_shows(&t.pty, "all keys and commands")); /* something was written before */
-    tui_finish(&t);
-}
-END_TEST
-
-START_TEST(vi_mode_is_shown) {
-    tui_model_text(&t, "fine");
-    write_file(".inputrc", "set editing-mode vi\n", 20);
-    t.cols = 120;
-    tui_start_idle(&t);
-    ck_assert(pty_wait_text(&t.pty, "vi insert"));
-    pty_type(&t.pty, "abc" ESC);
-    ck_assert(pty_wait_text(&t.pty, "vi command"));
-    pty_type(&t.pty, "x");
-    ck_assert(pty_wait_text(&t.pty, " > ab"));
-    ck_assert(pty_wait_no_text(&t.pty, " > abc"));
-    pty_type(&t.pty, "\003");
     tui_finish(&t);
 }
 END_TEST
@@ -347,11 +303,10 @@ int main(void) {
     tcase_add_test(c, lens_walks_and_branches);
     tcase_add_test(c, palette_runs_and_fills);
     tcase_add_test(c, picks_and_copies);
-    tcase_add_test(c, files_are_attached_or_refused);
-    tcase_add_test(c, large_paste_is_folded);
+    tcase_add_loop_test(c, copies_through_multiplexers, 0, 3);
     tcase_add_test(c, bell_and_title);
+    tcase_add_test(c, bell_rings_after_ten_seconds);
     tcase_add_test(c, first_hints_go_away);
-    tcase_add_test(c, vi_mode_is_shown);
     suite_add_tcase(s, c);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

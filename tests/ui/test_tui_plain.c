@@ -337,7 +337,7 @@ START_TEST(drafts) {
     start();
     say("question", "[2] markov: reply one");
     say("/undo", "-- ready to be sent: question\r\n-- Enter alone sends it");
-    say("", "[2] markov: reply one"); /* itself */
+    say("", "[2, 2/2] markov: reply one"); /* itself: another reply to it */
     say("/why 1", "length: 8 bytes");
     say("/undo", "-- ready to be sent: question");
     say("other", "[2] markov: reply one"); /* something else */

@@ -21,11 +21,6 @@ static void setup(void) {
     tui_init(&t);
 }
 
-static void say(const char *text) {
-    pty_type(&t.pty, text);
-    pty_type(&t.pty, "\r");
-}
-
 /* A model whose tokens are really drawn: each step is only likelier than the others. */
 static void model_of_chance(void) {
     struct markov m;
@@ -47,13 +42,13 @@ static void model_of_chance(void) {
 START_TEST(regenerating_keeps_the_old_reply) {
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    say("/regen 3 4");
+    tui_say(&t, "/regen 3 4");
     ck_assert(pty_wait_text(&t.pty, "replies at once"));
-    say("hello");
+    tui_say(&t, "hello");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert(!pty_shows(&t.pty, "branch"));
-    say("/regen");
+    tui_say(&t, "/regen");
     ck_assert(pty_wait_text(&t.pty, "2 · 2/2"));
     ck_assert(pty_wait_text(&t.pty, "branch 2/2"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
@@ -64,9 +59,9 @@ START_TEST(regenerating_keeps_the_old_reply) {
     ck_assert(pty_wait_text(&t.pty, "first branch"));
     pty_type(&t.pty, ON);
     ck_assert(pty_wait_text(&t.pty, "branch 2/2"));
-    say("/undo"); /* the move, then the move before it */
+    tui_say(&t, "/undo"); /* the move, then the move before it */
     ck_assert(pty_wait_text(&t.pty, "branch 1/2"));
-    say("/redo");
+    tui_say(&t, "/redo");
     ck_assert(pty_wait_text(&t.pty, "branch 2/2"));
     tui_finish(&t);
 }
@@ -75,10 +70,10 @@ END_TEST
 START_TEST(editing_a_question_branches) {
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    say("first words");
+    tui_say(&t, "first words");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/edit 1 other words");
+    tui_say(&t, "/edit 1 other words");
     ck_assert(pty_wait_text(&t.pty, "   other words"));
     ck_assert(pty_wait_text(&t.pty, "1 · 2/2"));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
@@ -87,21 +82,21 @@ START_TEST(editing_a_question_branches) {
     pty_type(&t.pty, BACK);
     ck_assert(pty_wait_text(&t.pty, "   first words"));
     ck_assert(pty_wait_no_text(&t.pty, "   other words"));
-    say("/edit"); /* in the input line */
+    tui_say(&t, "/edit"); /* in the input line */
     ck_assert(pty_wait_text(&t.pty, " > first words"));
     ck_assert(pty_wait_text(&t.pty, "editing message 1"));
     pty_type(&t.pty, "\003"); /* left alone */
     ck_assert(pty_wait_text(&t.pty, "stays as it is"));
-    say("/edit 1");
+    tui_say(&t, "/edit 1");
     ck_assert(pty_wait_text(&t.pty, " > first words"));
-    say(" and more");
+    tui_say(&t, " and more");
     ck_assert(pty_wait_text(&t.pty, "   first words and more"));
     ck_assert(pty_wait_text(&t.pty, "1 · 3/3"));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/edit 7 x");
+    tui_say(&t, "/edit 7 x");
     ck_assert(pty_wait_text(&t.pty, "which message?"));
-    say("/edit x");
+    tui_say(&t, "/edit x");
     ck_assert(pty_wait_text(&t.pty, "which message?"));
     tui_finish(&t);
 }
@@ -110,7 +105,7 @@ END_TEST
 START_TEST(editing_a_reply_and_going_on) {
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    say("hello");
+    tui_say(&t, "hello");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, "/edit 2 Changed\n"); /* Ctrl+J: behind a line end the chain begins */
@@ -118,12 +113,12 @@ START_TEST(editing_a_reply_and_going_on) {
     ck_assert(pty_wait_text(&t.pty, "   Changed"));
     ck_assert(pty_wait_text(&t.pty, "edited"));
     ck_assert(pty_wait_no_text(&t.pty, "   reply one"));
-    say("/continue");
+    tui_say(&t, "/continue");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert_int_eq(pty_find(&t.pty, "   reply one"), pty_find(&t.pty, "   Changed") + 1);
     ck_assert(pty_shows(&t.pty, "2 · 2/2")); /* the same message still */
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same "));
     tui_finish(&t);
 }
@@ -133,33 +128,33 @@ START_TEST(undo_and_redo) {
     tui_model_text(&t, "reply one");
     t.cols = 150;
     tui_start_idle(&t);
-    say("/undo");
+    tui_say(&t, "/undo");
     ck_assert(pty_wait_text(&t.pty, "nothing to undo"));
-    say("/redo");
+    tui_say(&t, "/redo");
     ck_assert(pty_wait_text(&t.pty, "nothing to redo"));
-    say("hello");
+    tui_say(&t, "hello");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/undo");
+    tui_say(&t, "/undo");
     ck_assert(pty_wait_text(&t.pty, " > hello"));
     ck_assert(pty_wait_no_text(&t.pty, "   reply one"));
     pty_type(&t.pty, "\003");
-    say("/redo");
+    tui_say(&t, "/redo");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "   hello"));
-    say("again");
+    tui_say(&t, "again");
     ck_assert(pty_wait_text(&t.pty, "   again"));
     ck_assert(pty_wait_text(&t.pty, "reused"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/fork");
+    tui_say(&t, "/fork");
     ck_assert(pty_wait_text(&t.pty, "a copy of the conversation"));
-    say("in the copy");
+    tui_say(&t, "in the copy");
     ck_assert(pty_wait_text(&t.pty, "   in the copy"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/undo");
+    tui_say(&t, "/undo");
     ck_assert(pty_wait_text(&t.pty, " > in the copy"));
     pty_type(&t.pty, "\003");
-    say("/undo");
+    tui_say(&t, "/undo");
     ck_assert(pty_wait_text(&t.pty, "back in the conversation"));
     ck_assert(pty_wait_text(&t.pty, "   again"));
     tui_finish(&t);
@@ -169,14 +164,14 @@ END_TEST
 START_TEST(the_tree_on_screen) {
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
-    say("/tree");
+    tui_say(&t, "/tree");
     ck_assert(pty_wait_text(&t.pty, "there is no message yet"));
-    say("root");
+    tui_say(&t, "root");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/edit 2 other reply");
+    tui_say(&t, "/edit 2 other reply");
     ck_assert(pty_wait_text(&t.pty, "   other reply"));
-    say("/tree");
+    tui_say(&t, "/tree");
     ck_assert(pty_wait_text(&t.pty, "Branches of this conversation"));
     ck_assert(pty_wait_text(&t.pty, "you  root"));
     ck_assert(pty_wait_text(&t.pty, "├ ○ 2 reply  reply one"));
@@ -187,7 +182,7 @@ START_TEST(the_tree_on_screen) {
     ck_assert(pty_wait_no_text(&t.pty, "Branches of"));
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
     ck_assert(pty_wait_text(&t.pty, "2 · 1/2"));
-    say("/tree");
+    tui_say(&t, "/tree");
     ck_assert(pty_wait_text(&t.pty, "Branches of"));
     pty_type(&t.pty, "q");
     ck_assert(pty_wait_no_text(&t.pty, "Branches of"));
@@ -201,10 +196,10 @@ START_TEST(several_replies_at_once) {
     memcpy(t.more_args, args, sizeof args);
     t.cols = 120;
     tui_start_idle(&t);
-    say("go");
+    tui_say(&t, "go");
     ck_assert(pty_wait_text(&t.pty, "cut at the limit"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/regen 3");
+    tui_say(&t, "/regen 3");
     ck_assert(pty_wait_text(&t.pty, "3 replies: 1-3 or Enter takes one"));
     ck_assert(pty_wait_text(&t.pty, "[1]"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
@@ -216,7 +211,7 @@ START_TEST(several_replies_at_once) {
     pty_type(&t.pty, BACK BACK);
     ck_assert(pty_wait_text(&t.pty, "2 · 2/4"));
     /* each of them is what its seed draws */
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same 12 tokens again"));
     tui_finish(&t);
 }
@@ -232,15 +227,15 @@ START_TEST(replays_with_its_changes) {
     memcpy(t.more_args, args, sizeof args);
     t.cols = 120;
     tui_start_idle(&t);
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "there is no message yet"));
-    say("go");
+    tui_say(&t, "go");
     ck_assert(pty_wait_text(&t.pty, "answering"));
     for (int i = 0; i < 5; i++) {
         char command[32], label[32];
         snprintf(command, sizeof command, "/set temp %s", temps[i]);
         snprintf(label, sizeof label, "temp %s (live", temps[i]);
-        say(command);
+        tui_say(&t, command);
         ck_assert(pty_wait_text(&t.pty, label));
         size_t raw = t.pty.raw.len;
         while (t.pty.raw.len < raw + 100) { /* more of the reply */
@@ -249,16 +244,16 @@ START_TEST(replays_with_its_changes) {
     }
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/set temp 1.5"); /* what holds now has no say in a replay */
+    tui_say(&t, "/set temp 1.5"); /* what holds now has no say in a replay */
     ck_assert(pty_wait_text(&t.pty, "T 1.50"));
-    say("/why");
+    tui_say(&t, "/why");
     ck_assert(pty_wait_text(&t.pty, "T 0.80 -> 2.00 at token "));
     ck_assert(pty_wait_text(&t.pty, "written by"));
     pty_type(&t.pty, "q");
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same "));
     ck_assert(pty_wait_text(&t.pty, "5 changes"));
-    say("/show temp");
+    tui_say(&t, "/show temp");
     ck_assert(pty_wait_text(&t.pty, "temp 1.5 ("));
     tui_finish(&t);
 }
@@ -270,14 +265,14 @@ START_TEST(replays_a_continued_reply) {
     static const char *const args[] = {"-n", "30"};
     memcpy(t.more_args, args, sizeof args);
     tui_start_idle(&t);
-    say("go");
+    tui_say(&t, "go");
     ck_assert(pty_wait_text(&t.pty, "cut at the limit"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/set temp 0.6");
-    say("/continue");
+    tui_say(&t, "/set temp 0.6");
+    tui_say(&t, "/continue");
     ck_assert(pty_wait_text(&t.pty, "T 0.80 -> 0.60")); /* where it goes on */
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same 60 tokens again"));
     ck_assert(pty_wait_text(&t.pty, "1 change"));
     tui_finish(&t);
@@ -296,7 +291,7 @@ START_TEST(replays_on_another_machine) {
     memcpy(t.more_args, there, sizeof there);
     t.cols = 120;
     tui_start_idle(&t);
-    say("go");
+    tui_say(&t, "go");
     ck_assert(pty_wait_text(&t.pty, "answering"));
     pty_type(&t.pty, "\033[20~"); /* F9: it must not run far, the scalar kernels are slow */
     ck_assert(pty_wait_text(&t.pty, "paused"));
@@ -304,7 +299,7 @@ START_TEST(replays_on_another_machine) {
         char command[32], label[32];
         snprintf(command, sizeof command, "/set temp %s", temps[i]);
         snprintf(label, sizeof label, "temp %s (live", temps[i]);
-        say(command);
+        tui_say(&t, command);
         ck_assert(pty_wait_text(&t.pty, label));
         for (int k = 0; k < 20; k++) {
             pty_type(&t.pty, "\033[21~"); /* F10: one more token */
@@ -313,25 +308,25 @@ START_TEST(replays_on_another_machine) {
     }
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "5 changes"));
     char *row = pty_row(&t.pty, pty_find(&t.pty, "the same "));
     const char *at = strstr(row, "the same ");
     ck_assert_ptr_nonnull(at);
     snprintf(same, sizeof same, "%.*s", (int)strcspn(at, "("), at);
     free(row);
-    say("/exit");
+    tui_say(&t, "/exit");
     ck_assert(pty_wait_exit(&t.pty));
     pty_end(&t.pty);
     memset(t.more_args, 0, sizeof t.more_args);
     memcpy(t.more_args, here, sizeof here);
     tui_start_idle(&t);
     ck_assert(pty_wait_raw(&t.pty, 0, "w0")); /* it is loaded */
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, same)); /* as many */
     ck_assert(pty_wait_text(&t.pty, "5 changes"));
     ck_assert(!pty_shows(&t.pty, "only be compared"));
-    say("/show info");
+    tui_say(&t, "/show info");
     ck_assert(pty_wait_text(&t.pty, "scalar"));
     pty_type(&t.pty, "q");
     tui_finish(&t);
@@ -346,7 +341,7 @@ START_TEST(an_alternative_is_a_branch) {
     memcpy(t.more_args, args, sizeof args);
     t.cols = 120;
     tui_start_idle(&t);
-    say("go");
+    tui_say(&t, "go");
     ck_assert(pty_wait_text(&t.pty, "cut at the limit"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, ESC "OS" ESC "[C" ESC "[C" ESC "[C"); /* the fourth token */
@@ -355,24 +350,24 @@ START_TEST(an_alternative_is_a_branch) {
     ck_assert(pty_wait_text(&t.pty, "2 · 2/2"));
     ck_assert(pty_wait_text(&t.pty, "cut at the limit"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/why");
+    tui_say(&t, "/why");
     ck_assert(pty_wait_text(&t.pty, "chosen by hand"));
     ck_assert(pty_wait_text(&t.pty, "token 3"));
     ck_assert(pty_wait_text(&t.pty, "from token 4 on"));
     pty_type(&t.pty, "q");
-    say("/replay"); /* what was chosen is not drawn, what follows is */
+    tui_say(&t, "/replay"); /* what was chosen is not drawn, what follows is */
     ck_assert(pty_wait_text(&t.pty, "the same 16 tokens again"));
-    say("/undo");
+    tui_say(&t, "/undo");
     ck_assert(pty_wait_text(&t.pty, "2 · 1/2"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same 12 tokens again"));
-    say("/redo");
+    tui_say(&t, "/redo");
     ck_assert(pty_wait_text(&t.pty, "2 · 2/2"));
-    say("/set temp 0.6");
-    say("/continue");
+    tui_say(&t, "/set temp 0.6");
+    tui_say(&t, "/continue");
     ck_assert(pty_wait_text(&t.pty, "T 0.80 -> 0.60"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("/replay");
+    tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same 28 tokens again"));
     tui_finish(&t);
 }
@@ -400,7 +395,7 @@ static void full_chat(const char *policy, const char *n_ctx, int turns) {
         snprintf(text, sizeof text, "question %d", i);
         snprintf(row, sizeof row, "   %s", text);
         snprintf(number, sizeof number, "markov  %d", 2 * i + 2);
-        say(text);
+        tui_say(&t, text);
         ck_assert(pty_wait_text(&t.pty, row));
         ck_assert(pty_wait_text(&t.pty, number));
         ck_assert(pty_wait_text(&t.pty, "idle"));
@@ -411,21 +406,21 @@ START_TEST(oldest_turns_leave) {
     full_chat("drop", "256", 3);
     ck_assert(pty_wait_text(&t.pty, "% full")); /* warned */
     ck_assert(!pty_shows(&t.pty, "left the context"));
-    say("question 3");
+    tui_say(&t, "question 3");
     ck_assert(pty_wait_text(&t.pty, "has left the context"));
     ck_assert(pty_wait_text(&t.pty, "markov  8"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert(!pty_shows(&t.pty, "Ctrl+C cancels")); /* it is done */
     ck_assert_int_gt(pty_find(&t.pty, "has left the context"), pty_find(&t.pty, "   question 0"));
     ck_assert_int_lt(pty_find(&t.pty, "has left the context"), pty_find(&t.pty, "   question 3"));
-    say("/restore");
+    tui_say(&t, "/restore");
     ck_assert(pty_wait_no_text(&t.pty, "has left the context"));
-    say("/undo");
+    tui_say(&t, "/undo");
     ck_assert(pty_wait_text(&t.pty, "has left the context"));
-    say("/set overflow stop");
-    say("/restore");
+    tui_say(&t, "/set overflow stop");
+    tui_say(&t, "/restore");
     ck_assert(pty_wait_no_text(&t.pty, "has left the context"));
-    say("question 4");
+    tui_say(&t, "question 4");
     ck_assert(pty_wait_text(&t.pty, "The context is full. /new begins"));
     ck_assert(pty_wait_text(&t.pty, " > question 4"));  /* not lost */
     ck_assert(!pty_shows(&t.pty, "the context holds")); /* said once */
@@ -436,10 +431,10 @@ END_TEST
 
 START_TEST(full_and_stop) {
     full_chat("stop", "256", 3);
-    say("question 3");
+    tui_say(&t, "question 3");
     ck_assert(pty_wait_text(&t.pty, "cut: the context is full"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    say("question 4");
+    tui_say(&t, "question 4");
     ck_assert(pty_wait_text(&t.pty, "The context is full. /new begins"));
     ck_assert(pty_wait_text(&t.pty, " > question 4"));
     ck_assert(!pty_shows(&t.pty, "   question 4"));
@@ -450,7 +445,7 @@ END_TEST
 
 START_TEST(full_and_summarised) {
     full_chat("summarise", "512", 7);
-    say("question 7");
+    tui_say(&t, "question 7");
     ck_assert(pty_wait_text(&t.pty, "has left the context"));
     ck_assert(pty_wait_text(&t.pty, "this summary: w0000"));
     ck_assert(pty_wait_text(&t.pty, "markov  16"));
@@ -484,11 +479,11 @@ START_TEST(cancelled_while_room_is_made) {
     t.cols = 120;
     tui_start_idle(&t);
     for (int i = 0; i < 2; i++) {
-        say(i == 0 ? "question 0" : "question 1");
+        tui_say(&t, i == 0 ? "question 0" : "question 1");
         ck_assert(pty_wait_text(&t.pty, i == 0 ? "markov  2" : "markov  4"));
         ck_assert(pty_wait_text(&t.pty, "idle"));
     }
-    say("question 2");
+    tui_say(&t, "question 2");
     ck_assert(pty_wait_text(&t.pty, "sums up what leaves"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "the context is as it was"));
@@ -496,9 +491,9 @@ START_TEST(cancelled_while_room_is_made) {
     ck_assert(pty_wait_text(&t.pty, " > question 2"));
     ck_assert(!pty_shows(&t.pty, "left the context"));
     pty_type(&t.pty, "\003");
-    say("/set overflow drop");
+    tui_say(&t, "/set overflow drop");
     ck_assert(pty_wait_text(&t.pty, "overflow drop"));
-    say("question 3");
+    tui_say(&t, "question 3");
     ck_assert(pty_wait_no_text(&t.pty, " > question 3")); /* sent: what stays is read anew */
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait(&t.pty, came_back_or_stopped, NULL, "stopped"));
@@ -510,55 +505,40 @@ END_TEST
 
 /* ---- personas and prompts ------------------------------------------------------------------- */
 
-static void write_config(const char *folder, const char *name, const char *text) {
-    char path[256];
-    static const char *const above[] = {"/.config", "/.config/chinwag"};
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s%s", t.dir, above[i]);
-        mkdir(path, 0700);
-    }
-    snprintf(path, sizeof path, "%s/.config/chinwag/%s", t.dir, folder);
-    mkdir(path, 0700);
-    snprintf(path, sizeof path, "%s/.config/chinwag/%s/%s", t.dir, folder, name);
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 START_TEST(personas_and_prompts) {
-    write_config("personas", "poet.ini", "system = Answer in verse.\ntemp = 1.25\nthreads = 7\n");
-    write_config("personas", "broken.ini", "temp = hot\n");
-    write_config("prompts", "translate.txt", "Put into {language}: {text}\n");
+    tui_write_text(&t, ".config/chinwag/personas/poet.ini",
+                   "system = Answer in verse.\ntemp = 1.25\nthreads = 7\n");
+    tui_write_text(&t, ".config/chinwag/personas/broken.ini", "temp = hot\n");
+    tui_write_text(&t, ".config/chinwag/prompts/translate.txt", "Put into {language}: {text}\n");
     tui_model_text(&t, "ok");
     static const char *const args[] = {"--persona", "poet"};
     memcpy(t.more_args, args, sizeof args);
     tui_start_idle(&t);
     ck_assert(pty_wait_text(&t.pty, "T 1.25"));
-    say("/show system");
+    tui_say(&t, "/show system");
     ck_assert(pty_wait_text(&t.pty, "Answer in verse."));
     pty_type(&t.pty, "q");
-    say("/set temp 0.5");
+    tui_say(&t, "/set temp 0.5");
     ck_assert(pty_wait_text(&t.pty, "T 0.50"));
-    say("/system poet");
+    tui_say(&t, "/system poet");
     ck_assert(pty_wait_text(&t.pty, "T 1.25"));
     ck_assert(pty_wait_text(&t.pty, "persona poet; 1 of its settings"));
-    say("/persona");
+    tui_say(&t, "/persona");
     ck_assert(pty_wait_text(&t.pty, "Personas"));
     ck_assert(pty_wait_text(&t.pty, "broken"));
     pty_type(&t.pty, "q");
-    say("/persona broken");
+    tui_say(&t, "/persona broken");
     ck_assert(pty_wait_text(&t.pty, "broken.ini:1: temp"));
-    say("/persona ../../etc/passwd");
+    tui_say(&t, "/persona ../../etc/passwd");
     ck_assert(pty_wait_text(&t.pty, "there is no persona of that name"));
-    say("/prompt translate language=French text='good day'");
+    tui_say(&t, "/prompt translate language=French text='good day'");
     ck_assert(pty_wait_text(&t.pty, " > Put into French: good day"));
     pty_type(&t.pty, "\003");
-    say("/prompt translate language=French");
+    tui_say(&t, "/prompt translate language=French");
     ck_assert(pty_wait_text(&t.pty, " > Put into French: {text}"));
     ck_assert(pty_wait_text(&t.pty, "1 placeholder is still"));
     pty_type(&t.pty, "\003");
-    say("/prompt nothing");
+    tui_say(&t, "/prompt nothing");
     ck_assert(pty_wait_text(&t.pty, "nothing.txt"));
     tui_finish(&t);
 }

@@ -273,6 +273,52 @@ START_TEST(hostile_text_is_no_more_work) {
 }
 END_TEST
 
+/* And harms nothing: it is kept as it was written, can be walked over, shown at other sizes, raw
+ * and searched, and the reply after it looks as any. */
+START_TEST(hostile_text_is_survived) {
+    enum { BYTES = 1 << 20, PIECE = 4096 };
+    struct cw_buf all = {0};
+    while (all.len < BYTES) {
+        cw_buf_puts(&all, hostile[_i]);
+    }
+    uint32_t b = ui_transcript_add(t, UI_BLOCK_REPLY, "hostile");
+    for (size_t at = 0; at < all.len; at += PIECE) {
+        ui_transcript_append(t, b, all.data + at, at + PIECE < all.len ? PIECE : all.len - at);
+        draw(24, 60);
+    }
+    ui_transcript_finish(t, b);
+    say("# After\n\n**bold**");
+    struct cw_str source = ui_transcript_source(t, b);
+    ck_assert_uint_eq(source.len, all.len);
+    ck_assert_mem_eq(source.data, all.data, all.len);
+    for (int way = 0; way < 2; way++) { /* rendered and raw, wide and narrow */
+        ui_transcript_set_markdown(t, way == 0);
+        for (int cols = 60; cols >= 20; cols -= 40) {
+            ui_transcript_to_start(t);
+            draw(24, cols);
+            ck_assert_int_eq(cell_of("hostile")->role, UI_REPLY);
+            for (int page = 0; page < 20; page++) {
+                ui_transcript_page(t, 1);
+                draw(24, cols);
+            }
+            ui_transcript_to_end(t);
+            draw(24, cols);
+            char *rows = all_rows();
+            ck_assert_ptr_nonnull(strstr(rows, way == 0 ? "After\n" : "# After\n"));
+            free(rows);
+        }
+    }
+    ck_assert_uint_ge(ui_transcript_search(t, hostile[_i]), BYTES / strlen(hostile[_i]) - 1);
+    ui_transcript_search(t, NULL);
+    ui_transcript_set_markdown(t, true);
+    ui_transcript_to_end(t);
+    draw(24, 60);
+    ck_assert_int_eq(cell_of("After")->role, UI_HEADING_1);
+    ck_assert_int_eq(cell_of("bold")->attrs, UI_BOLD);
+    cw_buf_free(&all);
+}
+END_TEST
+
 /* ---- folding -------------------------------------------------------------------------------- */
 
 START_TEST(thinking_folds_when_it_ends) {
@@ -417,6 +463,12 @@ START_TEST(lens_scrolls_to_its_token) {
     ui_transcript_lens(t, b, 499);
     draw(8, 40);
     ck_assert_int_eq(cell_of("w499")->attrs, UI_REVERSE);
+    ui_transcript_lens(t, 0, 0);
+    ui_transcript_to_end(t);
+    draw(8, 40);
+    ui_transcript_lens(t, b, 450); /* in sight here, but not in the rows its panel leaves */
+    draw(3, 40);
+    ck_assert_int_eq(cell_of("w450")->attrs, UI_REVERSE);
 }
 END_TEST
 
@@ -736,6 +788,7 @@ static Suite *suite(void) {
     tcase_add_test(c, marks_stand_at_their_token);
     tcase_add_loop_test(c, pieces_do_not_matter, 0, 4);
     tcase_add_loop_test(c, hostile_text_is_no_more_work, 0, 4);
+    tcase_add_loop_test(c, hostile_text_is_survived, 0, 4);
     tcase_add_test(c, thinking_folds_when_it_ends);
     tcase_add_test(c, unfolded_while_it_came_stays_so);
     tcase_add_test(c, folding_keeps_the_view);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 void tui_init(struct tui *t) {
@@ -97,6 +98,41 @@ void tui_start_idle(struct tui *t) {
     ck_assert(pty_wait_text(&t->pty, "idle"));
 }
 
+void tui_start_with(struct tui *t, const char *flag, const char *value) {
+    memset(t->more_args, 0, sizeof t->more_args);
+    t->more_args[0] = flag;
+    t->more_args[1] = value;
+    tui_start_idle(t);
+}
+
+void tui_say(struct tui *t, const char *text) {
+    pty_type(&t->pty, text);
+    pty_type(&t->pty, "\r");
+}
+
+void tui_rest(struct tui *t) {
+    while (pty_pump(&t->pty, 300)) {
+    }
+}
+
+void tui_write(const struct tui *t, const char *name, const void *bytes, size_t n) {
+    char path[320];
+    snprintf(path, sizeof path, "%s/%s", t->dir, name);
+    for (char *slash = path + strlen(t->dir) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    FILE *f = fopen(path, "w");
+    ck_assert_msg(f != NULL, "%s cannot be written", path);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+void tui_write_text(const struct tui *t, const char *name, const char *text) {
+    tui_write(t, name, text, strlen(text));
+}
+
 void tui_assert_restored(struct tui *t) {
     ck_assert_msg(pty_modes_restored(&t->pty), "the modes of the terminal are changed");
     ck_assert_msg(pty_raw_has(&t->pty, 0, "\033[?2004h"), "bracketed paste was never on");
@@ -127,9 +163,54 @@ void tui_end(struct tui *t) {
     ck_assert_int_eq(system(command), 0);
 }
 
-void tui_finish(struct tui *t) {
-    pty_type(&t->pty, "/exit\r");
+int tui_command(const struct tui *t, struct cw_buf *out, const char *args) {
+    struct cw_buf line = {0};
+    char piece[4096];
+    cw_buf_printf(&line,
+                  "env -u XDG_DATA_HOME -u XDG_CONFIG_HOME -u XDG_STATE_HOME -u XDG_CACHE_HOME "
+                  "HOME=%s %s/app/chinwag %s 2>&1",
+                  t->dir, getenv("CHINWAG_BUILD_ROOT"), args);
+    cw_buf_clear(out);
+    FILE *f = popen(line.data, "r");
+    ck_assert_ptr_nonnull(f);
+    for (size_t n; (n = fread(piece, 1, sizeof piece, f)) > 0;) {
+        cw_buf_add(out, piece, n);
+    }
+    int status = pclose(f);
+    cw_buf_free(&line);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+char *tui_copied(const struct tui *t, size_t from) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    struct cw_buf out = {0};
+    const char *at = NULL, *end = t->pty.raw.data + t->pty.raw.len;
+    for (const char *next = t->pty.raw.data + from;
+         (next = memmem(next, (size_t)(end - next), "]52;c;", 6)) != NULL;) {
+        at = next += 6;
+    }
+    ck_assert_ptr_nonnull(at);
+    unsigned bits = 0, n = 0;
+    for (const char *d; at < end && *at != '\0' && (d = strchr(digits, *at)) != NULL; at++) {
+        bits = bits << 6 | (unsigned)(d - digits);
+        n += 6;
+        if (n >= 8) {
+            n -= 8;
+            cw_buf_putc(&out, (char)(bits >> n & 0xff));
+        }
+    }
+    cw_buf_putc(&out, '\0');
+    return cw_buf_take(&out);
+}
+
+void tui_leave(struct tui *t) {
+    tui_say(t, "/exit");
     ck_assert(pty_wait_exit(&t->pty));
+}
+
+void tui_finish(struct tui *t) {
+    tui_leave(t);
     ck_assert(WIFEXITED(t->pty.status));
     ck_assert_int_eq(WEXITSTATUS(t->pty.status), 0);
     tui_assert_restored(t);

@@ -28,6 +28,18 @@ void tui_model_pieces(struct tui *t, const char *const *pieces); /* NULL-termina
 void tui_model_words(struct tui *t, int words, bool loop);
 void tui_start(struct tui *t);
 void tui_start_idle(struct tui *t); /* and wait for the model */
+/* The same with one flag and its value (or NULL) in place of more_args. */
+void tui_start_with(struct tui *t, const char *flag, const char *value);
+void tui_say(struct tui *t, const char *text); /* and Enter */
+void tui_rest(struct tui *t);                  /* until nothing moves any more */
+/* A file in dir, with the folders on its way. */
+void tui_write(const struct tui *t, const char *name, const void *bytes, size_t n);
+void tui_write_text(const struct tui *t, const char *name, const char *text);
+/* The text that the last OSC 52 after raw[from] put on the clipboard. Caller must free. */
+char *tui_copied(const struct tui *t, size_t from);
+void tui_leave(struct tui *t); /* by /exit */
+/* Run `chinwag ARGS` without a terminal in the test's home; all that it says, and its status. */
+int tui_command(const struct tui *t, struct cw_buf *out, const char *args);
 /* Leave by /exit and check that the terminal is as it was; removes everything. */
 void tui_finish(struct tui *t);
 /* The same without leaving: the program has ended or is killed. */

@@ -16,7 +16,7 @@
 enum {
     MIN_TEXT = 8,   /* columns that margins must leave, else there are none */
     MIN_BOX = 12,   /* columns from which on code has a frame at its sides */
-    MIN_COLUMN = 4, /* of a table, below which it is shown row by row */
+    MIN_COLUMN = 6, /* of a table, below which it is shown row by row */
     GAP = 3         /* columns between those of a table */
 };
 

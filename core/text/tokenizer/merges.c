@@ -112,7 +112,7 @@ int cw_merges_load(struct cw_tokenizer *t, const struct cw_gguf *g, struct cw_er
         goto out;
     }
     t->n_merge_slots = table_size(n);
-    t->merges = cw_large_alloc(t->n_merge_slots * sizeof *t->merges);
+    t->merges = cw_table_alloc(t->n_merge_slots * sizeof *t->merges);
     if (t->merges == NULL) {
         rc = cw_fail(err, CW_ENOMEM, "no memory for %zu merges", n);
         goto out;

@@ -2,6 +2,8 @@
  *
  * Creating a tokenizer from a file, and the small questions about it.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "tokenizer_impl.h"
@@ -141,6 +143,56 @@ void cw_tokenizer_destroy(struct cw_tokenizer *t) {
     free(t->scratch.heap);
     cw_buf_free(&t->scratch.text);
     free(t);
+}
+
+struct cw_tokenizer_loading {
+    const struct cw_gguf *gguf;
+    char *pre; /* of the options, or NULL */
+    pthread_t thread;
+    bool threaded; /* else it was done at once */
+    struct cw_tokenizer *tokenizer;
+    struct cw_err err;
+    int rc;
+};
+
+static void *load_beside(void *arg) {
+    struct cw_tokenizer_loading *l = arg;
+    const struct cw_tokenizer_options opt = {.pre = l->pre};
+    l->rc = cw_tokenizer_create(&l->tokenizer, l->gguf, &opt, &l->err);
+    return NULL;
+}
+
+struct cw_tokenizer_loading *cw_tokenizer_begin(const struct cw_gguf *g,
+                                                const struct cw_tokenizer_options *opt) {
+    struct cw_tokenizer_loading *l = cw_calloc(1, sizeof *l);
+    sigset_t block, old;
+    l->gguf = g;
+    l->pre = opt != NULL && opt->pre != NULL ? cw_strdup(opt->pre) : NULL;
+    /* The process's signals are not for this thread; the mapping's SIGBUS is. */
+    sigfillset(&block);
+    sigdelset(&block, SIGBUS);
+    pthread_sigmask(SIG_BLOCK, &block, &old);
+    l->threaded = pthread_create(&l->thread, NULL, load_beside, l) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!l->threaded) {
+        load_beside(l);
+    }
+    return l;
+}
+
+int cw_tokenizer_end(struct cw_tokenizer_loading *l, struct cw_tokenizer **out,
+                     struct cw_err *err) {
+    if (l->threaded) {
+        pthread_join(l->thread, NULL);
+    }
+    int rc = l->rc;
+    *out = l->tokenizer;
+    if (rc != CW_OK) {
+        cw_fail(err, rc, "%s", l->err.text);
+    }
+    free(l->pre);
+    free(l);
+    return rc;
 }
 
 int32_t cw_tokenizer_n_tokens(const struct cw_tokenizer *t) {

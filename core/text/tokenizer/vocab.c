@@ -62,7 +62,7 @@ int32_t cw_vocab_find_text(const struct cw_tokenizer *t, const char *s, size_t n
 static int build_table(struct cw_tokenizer *t, struct cw_err *err) {
     int32_t again = 0;
     t->n_slots = table_size((size_t)t->n);
-    t->slots = cw_large_alloc(t->n_slots * sizeof *t->slots);
+    t->slots = cw_table_alloc(t->n_slots * sizeof *t->slots);
     if (t->slots == NULL) {
         return cw_fail(err, CW_ENOMEM, "no memory for a vocabulary of %d tokens", t->n);
     }
