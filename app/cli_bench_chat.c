@@ -379,6 +379,8 @@ static int long_message(struct cw_generator *g, uint64_t n, struct cw_buf *text,
     return rc;
 }
 
+static const double PAUSE_S = 0.1;
+
 /* Seconds from the request to the first token of a reply that goes another way at token `at` of
  * the long one: `id` stands there instead. */
 static int time_fork(struct cw_generator *g, const char *text, const struct cw_ids *reply,
@@ -403,6 +405,7 @@ static int time_fork(struct cw_generator *g, const char *text, const struct cw_i
     req.n_messages = 2;
     req.continue_reply = true;
     req.first_position = ids.n;
+    sleep_until(cw_now() + PAUSE_S); /* as a person looks before choosing */
     int rc = ask(g, &req, &t, err);
     *seconds = t.figures.ttft_s;
     *n_evaluated = t.figures.n_evaluated;

@@ -8,6 +8,7 @@
 
 #include "app/app_impl.h"
 #include "app/commands.h"
+#include "app/words.h"
 
 /* The first word of *s, which moves behind it and the blanks that follow. */
 struct cw_str cmd_take_word(const char **s);
@@ -22,8 +23,10 @@ void cmd_page_settings(struct app *a);
 /* A setting as a line of a page: its value, and in brackets where it came from and `more`. */
 void cmd_setting_line(const struct app *a, struct ui_overlay *page, const struct app_option *o,
                       const char *value, const char *origin, const char *more);
-/* There is none of that name: which was likely meant. */
-void cmd_unknown_setting(struct app *a, struct cw_str word);
+/* There is no such command or setting (`what`): the one that was likely meant, or where they are
+ * listed. */
+void cmd_unknown(struct app *a, const char *what, const char *slash, const struct app_nearest *near,
+                 const char *list);
 /* Where settings changed in a reply, as lines of a page. */
 void cmd_changes(struct ui_overlay *page, const struct chat_message *m);
 /* How long a reply took, and how it ended. */

@@ -8,7 +8,6 @@
 
 #include "app/cmd.h"
 #include "app/presets.h"
-#include "app/words.h"
 
 enum { MAX_WORD = 64, VALUE_WIDTH = 10 };
 
@@ -23,19 +22,12 @@ const struct app_option *cmd_find_option(struct cw_str word) {
     return o;
 }
 
-void cmd_unknown_setting(struct app *a, struct cw_str word) {
+static void unknown_setting(struct app *a, struct cw_str word) {
     struct app_nearest near = {.word = word};
     for (size_t i = 0; i < app_n_options; i++) {
         app_nearest_try(&near, app_options[i].name);
     }
-    char shown[80];
-    cw_printable(shown, sizeof shown, word.data, word.len < 40 ? word.len : 40);
-    if (near.name.data != NULL) {
-        app_hint(a, true, "there is no setting %s: did you mean %.*s?", shown, (int)near.name.len,
-                 near.name.data);
-    } else {
-        app_hint(a, true, "there is no setting %s: /set lists them", shown);
-    }
+    cmd_unknown(a, "setting", "", &near, "/set");
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
@@ -76,8 +68,8 @@ void cmd_page_settings(struct app *a) {
         ui_overlay_line(page, "", "");
     }
     ui_overlay_line(page, "",
-                    "/set NAME tells what a setting does, /set NAME VALUE changes it. Those that "
-                    "are only for the start are options: --NAME VALUE.");
+                    "/set NAME tells what a setting does, /set NAME VALUE changes it, /set NAME= "
+                    "empties it. Those that are only for the start are options: --NAME VALUE.");
     app_show_page(a, page);
 }
 
@@ -120,7 +112,7 @@ void cmd_run_set(struct app *a, const char *args) {
     }
     const struct app_option *o = cmd_find_option(name);
     if (o == NULL) {
-        cmd_unknown_setting(a, name);
+        unknown_setting(a, name);
     } else if (*args == '\0' && equals == NULL) {
         cmd_show_setting(a, o);
     } else {

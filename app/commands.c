@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "app/cmd.h"
-#include "app/words.h"
 #include "ui/keymap.h"
 
 enum { MAX_WORD = 64 };
@@ -127,19 +126,25 @@ bool app_is_command(const char *line) {
     return !is_file;
 }
 
-static void hint_unknown(struct app *a, struct cw_str word) {
+void cmd_unknown(struct app *a, const char *what, const char *slash, const struct app_nearest *near,
+                 const char *list) {
+    char shown[80];
+    size_t n = near->word.len;
+    cw_printable(shown, sizeof shown, near->word.data, n < 40 ? n : 40);
+    if (near->name.data != NULL) {
+        app_hint(a, true, "there is no %s %s%s: did you mean %s%.*s?", what, slash, shown, slash,
+                 (int)near->name.len, near->name.data);
+    } else {
+        app_hint(a, true, "there is no %s %s%s: %s lists them", what, slash, shown, list);
+    }
+}
+
+static void unknown_command(struct app *a, struct cw_str word) {
     struct app_nearest near = {.word = word};
     for (size_t i = 0; i < N_COMMANDS; i++) {
         app_nearest_try(&near, commands[i].names);
     }
-    char shown[80];
-    cw_printable(shown, sizeof shown, word.data, word.len < 40 ? word.len : 40);
-    if (near.name.data != NULL) {
-        app_hint(a, true, "there is no command /%s: did you mean /%.*s?", shown, (int)near.name.len,
-                 near.name.data);
-    } else {
-        app_hint(a, true, "there is no command /%s: /help lists them", shown);
-    }
+    cmd_unknown(a, "command", "/", &near, "/help");
 }
 
 void app_command_run(struct app *a, const char *line) {
@@ -149,7 +154,7 @@ void app_command_run(struct app *a, const char *line) {
     args += strspn(args, " \t\n");
     const struct app_command *c = app_command_find(name.data, name.len);
     if (c == NULL) {
-        hint_unknown(a, name);
+        unknown_command(a, name);
     } else if (c->args[0] == '\0' && *args != '\0') {
         app_hint(a, true, "/%.*s takes no argument", (int)name.len, name.data);
     } else {

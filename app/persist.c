@@ -238,25 +238,17 @@ static void take_head(struct app *a) {
     }
 }
 
-static void loaded(struct app *a, const struct cw_store_event *ev) {
-    struct chat *c = &a->chat;
-    app_persist_save(a);
-    if (a->persist.put && c->id != (uint64_t)ev->conversation.id) {
-        cw_store_release(a->persist.store, (int64_t)c->id);
-    }
-    chat_clear(c);
-    c->id = (uint64_t)ev->conversation.id;
-    const struct cw_str title = ev->conversation.title;
-    c->title = title.len > 0 ? cw_strndup(title.data, title.len) : NULL;
-    size_t left_out = take_messages(c, ev);
-    struct chat_message *leaf = chat_find(c, (uint64_t)ev->conversation.leaf);
+/* The path becomes the one that was shown; the question at its end that nobody came to answer, or
+ * NULL. */
+static const struct chat_message *take_path(struct chat *c, uint64_t leaf_id) {
+    struct chat_message *leaf = chat_find(c, leaf_id);
+    const struct chat_message *unanswered = NULL;
     if (leaf != NULL) {
         chat_go(c, leaf);
     } else if (c->root != NULL && c->root->n_children > 0) {
         chat_go_deep(c, c->root->children[c->root->n_children - 1]);
     }
-    const struct chat_message *unanswered = NULL;
-    if (c->n > 0 && chat_last(c)->role == CHAT_USER) { /* nobody came to answer it */
+    if (c->n > 0 && chat_last(c)->role == CHAT_USER) {
         unanswered = chat_last(c);
         chat_cut(c, c->n - 1);
     }
@@ -270,14 +262,12 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
         c->at = 0;
     }
     c->dirty = false;
-    app_persist_new(a);
-    a->persist.put = true;
-    a->persist.leaf = ev->conversation.leaf;
-    keep_head(&a->persist, ev->conversation.system, ev->conversation.settings);
-    take_head(a);
-    app_show_clear(a);
-    ui_transcript_to_end(a->transcript);
-    if (!ev->owned) {
+    return unanswered;
+}
+
+static void tell_loaded(struct app *a, bool owned, const struct chat_message *unanswered,
+                        size_t left_out) {
+    if (!owned) {
         static const char text[] = "This conversation is open in another program: what is written "
                                    "here becomes a branch of it, nothing is overwritten.";
         app_tell(a, false, text, sizeof text - 1);
@@ -293,6 +283,29 @@ static void loaded(struct app *a, const struct cw_store_event *ev) {
                  left_out, left_out == 1 ? " is" : "s are");
         app_tell(a, false, text, strlen(text));
     }
+}
+
+static void loaded(struct app *a, const struct cw_store_event *ev) {
+    struct app_persist *p = &a->persist;
+    struct chat *c = &a->chat;
+    app_persist_save(a);
+    if (p->put && c->id != (uint64_t)ev->conversation.id) {
+        cw_store_release(p->store, (int64_t)c->id);
+    }
+    chat_clear(c);
+    c->id = (uint64_t)ev->conversation.id;
+    const struct cw_str title = ev->conversation.title;
+    c->title = title.len > 0 ? cw_strndup(title.data, title.len) : NULL;
+    size_t left_out = take_messages(c, ev);
+    const struct chat_message *unanswered = take_path(c, (uint64_t)ev->conversation.leaf);
+    app_persist_new(a);
+    p->put = true;
+    p->leaf = c->n > 0 ? (int64_t)chat_last(c)->id : 0; /* until it is moved from there */
+    keep_head(p, ev->conversation.system, ev->conversation.settings);
+    take_head(a);
+    app_show_clear(a);
+    ui_transcript_to_end(a->transcript);
+    tell_loaded(a, ev->owned, unanswered, left_out);
 }
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -466,6 +479,11 @@ void app_persist_undelete(struct app *a) {
 
 void app_persist_private(struct app *a, bool on) {
     bool was_put = a->persist.put;
+    if (!on && a->persist.store == NULL) {
+        app_hint(a, true, "nothing can be kept in this chat%s",
+                 a->settings->keep_private ? ": it began with --private" : "");
+        return;
+    }
     if (!on) {
         a->persist.off = false;
         app_persist_changed(a);

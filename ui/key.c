@@ -415,6 +415,13 @@ static bool next_paste(struct ui_keys *k, double now_s, struct ui_key *out) {
     }
 }
 
+/* Seconds without a byte after which no more are coming. */
+static double patience_s(const struct ui_keys *k) {
+    const char *s = k->in.data + k->used;
+    bool cut = k->in.len - k->used > 2 && s[0] == '\033' && s[1] == '[';
+    return (cut ? UI_CUT_MS : UI_ESC_MS) / 1000.0;
+}
+
 double ui_keys_deadline(const struct ui_keys *k) {
     if (k->paste == PASTE_HELD) {
         /* while more keeps coming wait on, but not for ever */
@@ -425,7 +432,7 @@ double ui_keys_deadline(const struct ui_keys *k) {
     if (k->paste == PASTING || k->used == k->in.len) {
         return -1;
     }
-    return k->last_s + UI_ESC_MS / 1000.0;
+    return k->last_s + patience_s(k);
 }
 
 bool ui_keys_next(struct ui_keys *k, double now_s, struct ui_key *out) {
@@ -438,7 +445,7 @@ bool ui_keys_next(struct ui_keys *k, double now_s, struct ui_key *out) {
     if (n == 0) {
         return false;
     }
-    bool late = now_s >= k->last_s + UI_ESC_MS / 1000.0;
+    bool late = now_s >= k->last_s + patience_s(k);
     size_t length;
     if (starts_with(s, n, paste_begin)) {
         k->used += MARKER;

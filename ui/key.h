@@ -16,6 +16,9 @@
 
 enum {
     UI_ESC_MS = 25,
+    /* The same for a sequence that was cut behind its first figure: nobody types that by hand, so a
+     * slow line brings the rest. */
+    UI_CUT_MS = 500,
     /* After an end marker what follows at once is held back this long: if a second end marker comes
      * without a begin, the first was part of the text, and all of it is one paste. A key pressed
      * meanwhile waits as long, and must still be answered within 50 ms. */

@@ -202,6 +202,9 @@ static void install_handlers(void) {
     sigemptyset(&sa.sa_mask);
     for (int i = 0; i < N_FATAL; i++) {
         sigaction(fatal_signals[i], &sa, &before_fatal[i]);
+        if (before_fatal[i].sa_handler == SIG_IGN) { /* so we were started */
+            sigaction(fatal_signals[i], &before_fatal[i], NULL);
+        }
     }
 }
 

@@ -7,13 +7,11 @@
  */
 #include "ui/theme.h"
 
-#include <errno.h>
 #include <ini.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chinwag/mem.h"
+#include "chinwag/file.h"
 #include "theme_builtin.h"
 
 enum { N_BUILTIN = sizeof builtin_themes / sizeof builtin_themes[0], MAX_FILE = 256 * 1024 };
@@ -331,22 +329,12 @@ static void init(struct theme *theme) {
 }
 
 static int read_file(const char *path, struct cw_buf *out, struct cw_err *err) {
-    char piece[4096];
-    size_t n;
-    FILE *f = fopen(path, "re");
-    if (f == NULL) {
-        return cw_fail(err, CW_EIO, "theme %s: %s", path, strerror(errno));
+    struct cw_err why;
+    int code = cw_file_read(path, MAX_FILE, out, &why);
+    if (code != CW_OK) {
+        return cw_fail(err, code, "theme %s", why.text);
     }
-    while (out->len <= MAX_FILE && (n = fread(piece, 1, sizeof piece, f)) > 0) {
-        cw_buf_add(out, piece, n);
-    }
-    bool bad = ferror(f) != 0;
-    int reason = errno;
-    fclose(f);
-    if (bad) {
-        return cw_fail(err, CW_EIO, "theme %s: %s", path, strerror(reason));
-    }
-    if (out->len > MAX_FILE || (out->len > 0 && memchr(out->data, '\0', out->len) != NULL)) {
+    if (out->len > 0 && memchr(out->data, '\0', out->len) != NULL) {
         return cw_fail(err, CW_EFORMAT, "theme %s: not a theme file", path);
     }
     cw_buf_puts(out, "");

@@ -76,8 +76,8 @@ void ui_transcript_lens(struct ui_transcript *t, uint32_t block, size_t token);
  *
  * Find `needle` (letters of either case alike) in all blocks and highlight every hit; NULL or "":
  * none. Returns the number of hits. The hit nearest to what is shown becomes the current one, which
- * is scrolled to; next goes on by `step` hits, around the ends. Text that comes later is searched as
- * it comes. */
+ * is scrolled to; next goes on by `step` hits, around the ends. Text that comes later is searched
+ * as it comes. */
 size_t ui_transcript_search(struct ui_transcript *t, const char *needle);
 void ui_transcript_search_next(struct ui_transcript *t, int step);
 /* Number of the current hit, from 1, and of all hits; 0 and 0 without. */

@@ -6,6 +6,78 @@
  */
 #include "ui/wrap.h"
 
+#include <string.h>
+
+#include "chinwag/utf8.h"
+
+/* What matters for breaking beside a cluster, after UAX #14 and the rules that Chinese and Japanese
+ * printers share: lines may end between any two ideographs and beside one, but none begins with
+ * what closes nor ends with what opens. Korean has blanks between its words and is broken there. */
+enum { IDEOGRAPH = 1, NO_START = 2, NO_END = 4 };
+
+static bool is_ideograph(uint32_t c) {
+    static const uint32_t ranges[][2] = {
+        {0x2e80, 0x2fdf}, /* radicals */
+        {0x3000, 0x312f}, /* punctuation, kana, bopomofo */
+        {0x3190, 0x9fff}, /* ideographs and what stands between them */
+        {0xa000, 0xa4cf}, /* Yi */
+        {0xf900, 0xfaff}, {0xfe30, 0xfe4f}, {0xff01, 0xff60}, {0x20000, 0x3ffff},
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (c >= ranges[i][0] && c <= ranges[i][1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static unsigned traits_of_ascii(char c) {
+    switch (c) {
+    case '(':
+    case '[':
+    case '{':
+        return NO_END;
+    case ')':
+    case ']':
+    case '}':
+    case ',':
+    case '.':
+    case ':':
+    case ';':
+    case '!':
+    case '?':
+    case '%':
+        return NO_START;
+    default:
+        return 0;
+    }
+}
+
+static unsigned traits_of(const struct ui_cluster *c) {
+    static const char close[] = "、。，．：；？！）］｝」』】》〉〕〗〙〟’”…‥・ー々〻ゝゞ"
+                                "ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ";
+    static const char open[] = "（［｛「『【《〈〔〖〘〝‘“";
+    uint32_t letter;
+    if (c->mark || c->len == 0) {
+        return 0;
+    }
+    if (c->len == 1) {
+        return traits_of_ascii(c->text[0]);
+    }
+    int n = cw_utf8_decode(c->text, c->len, &letter);
+    if (n < 3) {
+        return 0;
+    }
+    unsigned place = memmem(close, sizeof close - 1, c->text, (size_t)n) != NULL ? NO_START
+                     : memmem(open, sizeof open - 1, c->text, (size_t)n) != NULL ? NO_END
+                                                                                 : 0;
+    return place | (is_ideograph(letter) ? IDEOGRAPH : 0);
+}
+
+static bool may_part(unsigned before, unsigned after) {
+    return ((before | after) & IDEOGRAPH) && !(before & NO_END) && !(after & NO_START);
+}
+
 static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
@@ -17,9 +89,10 @@ static void tab_cluster(struct ui_cluster *c, int col) {
 void ui_wrap(const char *s, size_t n, size_t from, int width, bool words, struct ui_line *out) {
     struct ui_cluster c;
     size_t i = from;
-    size_t break_end = 0, break_next = 0; /* the last place to break, after a blank; 0: none yet */
+    size_t break_end = 0, break_next = 0; /* the last place to break between words; 0: none yet */
     int break_width = 0;
     int col = 0;
+    unsigned before = 0; /* traits of the cluster before */
     const size_t max_bytes = 16u * (size_t)(width < 1 ? 1 : width) + 256;
 
     *out = (struct ui_line){.begin = from};
@@ -36,6 +109,12 @@ void ui_wrap(const char *s, size_t n, size_t from, int width, bool words, struct
         } else {
             ui_cluster_next(s + i, n - i, &c);
         }
+        unsigned traits = words && !is_blank(s[i]) ? traits_of(&c) : 0;
+        if (i > from && may_part(before, traits) && !is_blank(s[i - 1]) && !is_blank(s[i])) {
+            break_end = break_next = i;
+            break_width = col;
+        }
+        before = traits;
         if (col + c.width > width && i > from) {
             if (words && is_blank(s[i])) {
                 /* blanks at the edge hang over it; a very long run of them is broken too */

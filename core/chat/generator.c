@@ -181,7 +181,10 @@ static void *generator_thread(void *arg) {
             answer_count(g);
             if (g->load_rc != CW_OK) {
                 cw_generator_sleep(g, -1);
-            } else if (cw_generator_type(g) && !cw_generator_sleep(g, cw_keep_timeout_ms(g))) {
+                continue;
+            }
+            cw_session_warm(g->loaded.session);
+            if (cw_generator_type(g) && !cw_generator_sleep(g, cw_keep_timeout_ms(g))) {
                 cw_keep_save(g);
             }
         }

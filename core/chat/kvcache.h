@@ -59,6 +59,9 @@ void cw_kvcache_free(struct cw_kvcache *c); /* a zeroed one is fine */
 bool cw_kvcache_take(struct cw_kvcache *c, uint32_t writer, uint32_t *page);
 void cw_kvcache_hold(struct cw_kvcache *c, uint32_t page);
 void cw_kvcache_drop(struct cw_kvcache *c, uint32_t page);
+/* Have a free page whose memory is there already: who takes it next, a branch for one, then does
+ * not wait until the system has cleared it. */
+void cw_kvcache_warm(struct cw_kvcache *c);
 /* Give the memory of free pages back at once. */
 void cw_kvcache_trim(struct cw_kvcache *c);
 

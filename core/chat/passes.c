@@ -33,12 +33,18 @@ BODY void pad_block(const float *l, int32_t n, float out[CW_SAMPLE_BLOCK]) {
     }
 }
 
+/* Logits that the scan, which is the first to touch them, fetches ahead. */
+enum { AHEAD = 1024 };
+
 BODY struct cw_scan scan(const float *l, int32_t n, float *block_best) {
     struct cw_scan r = {cw_sample_key(-INFINITY), 0};
     float tail[CW_SAMPLE_BLOCK];
     for (int32_t i = 0; i < n; i += CW_SAMPLE_BLOCK) {
         const float *block = l + i;
         int32_t hi, lo;
+        for (int j = 0; j < CW_SAMPLE_BLOCK; j += 16) { /* a line; past the end it is harmless */
+            __builtin_prefetch(block + AHEAD + j);
+        }
         if (n - i < CW_SAMPLE_BLOCK) {
             pad_block(block, n - i, tail);
             block = tail;
@@ -53,33 +59,72 @@ BODY struct cw_scan scan(const float *l, int32_t n, float *block_best) {
 
 /* ---- weigh --------------------------------------------------------------------------------- */
 
-/* w >= 0 rounded to the grid, ties to even. Floats from s->coarse on lie on it; below, adding that
- * much makes the last bit worth one step. */
-BODY float on_grid(float w, float coarse) {
-    union {
-        float f;
-        int32_t i;
-    } a = {.f = w}, c = {.f = coarse}, rounded = {.f = (w + coarse) - coarse};
-    int32_t below = (a.i - c.i) >> 31;
-    a.i = (rounded.i & below) | (a.i & ~below);
-    return a.f;
+/* Adding k->round leaves the steps in the low bits of the sum: these are added up, with those of
+ * k->round itself, which `weigh` takes away. */
+BODY uint64_t weigh_block(const float *l, const struct cw_scale *k) {
+    const double round = k->round;
+    float w[CW_SAMPLE_BLOCK];
+    uint64_t sum = 0;
+    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
+        w[i] = cw_exp2_weight(cw_sample_power(k, l[i]));
+    }
+    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
+        sum += cw_sample_bits((double)w[i] + round);
+    }
+    return sum;
 }
 
-enum { LANES = 8 }; /* partial sums in f64 */
-
-/* The weights of 64 logits, on the grid. */
-BODY void weigh_block(const struct cw_sampler *s, const float *l, float *weight) {
-    const float best = s->best, temp = s->temp, coarse = s->coarse;
-    float w[CW_SAMPLE_BLOCK];
-    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
-        w[i] = on_grid(cw_exp_weight((l[i] - best) / temp), coarse);
+BODY uint64_t weigh(const float *l, int32_t n, const float *block_best, const struct cw_scale *k) {
+    float tail[CW_SAMPLE_BLOCK];
+    uint64_t sum = 0, n_blocks = 0;
+    for (int32_t i = 0; i < n; i += CW_SAMPLE_BLOCK) {
+        const float *block = l + i;
+        if ((block_best[i / CW_SAMPLE_BLOCK] - k->best) * k->slope < k->nothing) {
+            continue;
+        }
+        if (n - i < CW_SAMPLE_BLOCK) {
+            pad_block(block, n - i, tail);
+            block = tail;
+        }
+        sum += weigh_block(block, k);
+        n_blocks++;
     }
-    memcpy(weight, w, sizeof w);
+    return sum - n_blocks * CW_SAMPLE_BLOCK * cw_sample_bits(k->round);
+}
+
+BODY void list(const float *l, const int32_t *cand, size_t n, const struct cw_scale *scale,
+               float *weight) {
+    const struct cw_scale k = *scale;
+    for (size_t i = 0; i < n; i++) {
+        weight[i] = cw_sample_weight(&k, l[cand[i]]);
+    }
+}
+
+/* ---- surprise ------------------------------------------------------------------------------ */
+
+enum { QUARTER = CW_SAMPLE_BLOCK / 4 };
+
+/* Four quarters become one: of ids this near f32 sums are good enough. */
+BODY void add_quarters(const float *v, double lane[QUARTER]) {
+    for (int j = 0; j < QUARTER; j++) {
+        lane[j] += (double)((v[j] + v[j + QUARTER]) + (v[j + 2 * QUARTER] + v[j + 3 * QUARTER]));
+    }
+}
+
+BODY void surprise_block(const float *l, float best, double *w_lane, double *yw_lane) {
+    float w[CW_SAMPLE_BLOCK], yw[CW_SAMPLE_BLOCK];
+    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
+        float y = cw_sample_clamp((l[i] - best) * 1.44269504f);
+        w[i] = cw_exp2_weight(y);
+        yw[i] = w[i] * y;
+    }
+    add_quarters(w, w_lane);
+    add_quarters(yw, yw_lane);
 }
 
 /* Lane 0 becomes the sum of all. */
 BODY double fold(double *lane) {
-    for (int step = LANES / 2; step > 0; step /= 2) {
+    for (int step = QUARTER / 2; step > 0; step /= 2) {
         for (int j = 0; j < step; j++) {
             lane[j] += lane[j + step];
         }
@@ -87,81 +132,38 @@ BODY double fold(double *lane) {
     return lane[0];
 }
 
-/* The sum of n weights. It is exact, so the order is one of speed. */
-BODY double sum_of(const float *w, int32_t n) {
-    double lane[LANES] = {0};
-    int32_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            lane[j] += (double)w[i + j];
-        }
-    }
-    for (; i < n; i++) {
-        lane[0] += (double)w[i];
-    }
-    return fold(lane);
-}
-
-BODY double weigh(struct cw_sampler *s, int32_t first, int32_t end) {
-    float tail[CW_SAMPLE_BLOCK], tail_weight[CW_SAMPLE_BLOCK];
-    for (int32_t i = first; i < end; i += CW_SAMPLE_BLOCK) {
-        if ((s->block_best[i / CW_SAMPLE_BLOCK] - s->best) / s->temp < s->nothing) {
-            int32_t n = end - i < CW_SAMPLE_BLOCK ? end - i : CW_SAMPLE_BLOCK;
-            memset(s->weight + i, 0, (size_t)n * sizeof *s->weight);
-        } else if (end - i >= CW_SAMPLE_BLOCK) {
-            weigh_block(s, s->logits + i, s->weight + i);
-        } else {
-            pad_block(s->logits + i, end - i, tail);
-            weigh_block(s, tail, tail_weight);
-            memcpy(s->weight + i, tail_weight, (size_t)(end - i) * sizeof *s->weight);
-        }
-    }
-    return sum_of(s->weight + first, end - first);
-}
-
-/* ---- surprise ------------------------------------------------------------------------------ */
-
-BODY void surprise_block(const float *l, float best, double *e_lane, double *xe_lane) {
-    float x[CW_SAMPLE_BLOCK], e[CW_SAMPLE_BLOCK];
-    for (int i = 0; i < CW_SAMPLE_BLOCK; i++) {
-        x[i] = cw_sample_clamp(l[i] - best);
-        e[i] = cw_exp_weight(x[i]);
-    }
-    for (int i = 0; i < CW_SAMPLE_BLOCK; i += LANES) {
-        for (int j = 0; j < LANES; j++) {
-            e_lane[j] += (double)e[i + j];
-            xe_lane[j] += (double)e[i + j] * (double)x[i + j];
-        }
-    }
-}
-
 BODY struct cw_surprise surprise(const float *l, int32_t n, float best) {
     float tail[CW_SAMPLE_BLOCK];
-    double e[LANES] = {0}, xe[LANES] = {0};
+    double w[QUARTER] = {0}, yw[QUARTER] = {0};
     for (int32_t i = 0; i < n; i += CW_SAMPLE_BLOCK) {
         const float *block = l + i;
         if (n - i < CW_SAMPLE_BLOCK) {
             pad_block(block, n - i, tail);
             block = tail;
         }
-        surprise_block(block, best, e, xe);
+        surprise_block(block, best, w, yw);
     }
-    return (struct cw_surprise){fold(e), fold(xe)};
+    return (struct cw_surprise){fold(w), fold(yw)};
 }
 
 /* ---- the versions -------------------------------------------------------------------------- */
 
-/* The three passes for one instruction set: NAME is the suffix, TARGET what the compiler may use.
- */
+/* The passes for one instruction set: NAME is the suffix, TARGET what the compiler may use. */
 #define VERSION(NAME, TARGET)                                                                      \
     TARGET static struct cw_scan scan_##NAME(const float *l, int32_t n, float *block_best) {       \
         return scan(l, n, block_best);                                                             \
-    } TARGET static double weigh_##NAME(struct cw_sampler *s, int32_t first, int32_t end) {        \
-        return weigh(s, first, end);                                                               \
+    } TARGET static uint64_t weigh_##NAME(const float *l, int32_t n, const float *block_best,      \
+                                          const struct cw_scale *k) {                              \
+        return weigh(l, n, block_best, k);                                                         \
     }                                                                                              \
     TARGET static struct cw_surprise surprise_##NAME(const float *l, int32_t n, float best) {      \
         return surprise(l, n, best);                                                               \
-    } const struct cw_passes cw_passes_##NAME = {scan_##NAME, weigh_##NAME, surprise_##NAME};
+    } TARGET static void list_##NAME(const float *l, const int32_t *cand, size_t n,                \
+                                     const struct cw_scale *k, float *weight) {                    \
+        list(l, cand, n, k, weight);                                                               \
+    }                                                                                              \
+    const struct cw_passes cw_passes_##NAME = {scan_##NAME, weigh_##NAME, surprise_##NAME,         \
+                                               list_##NAME};
 
 VERSION(any, )
 
@@ -184,12 +186,12 @@ const struct cw_passes *cw_passes_best(void) {
 
 /* ---- over the vocabulary ------------------------------------------------------------------- */
 
-/* One pass under way. Chunks write only what is theirs. */
+/* Passes under way. Chunks write only what is theirs. */
 struct job {
     struct cw_sampler *s;
-    const float *logits;
+    const float *logits; /* NULL: no surprise */
     float best;
-    union cw_partial *part; /* [n_runs] */
+    bool weigh;
 };
 
 static int32_t run_end(const struct cw_sampler *s, int32_t first) {
@@ -200,30 +202,28 @@ static void scan_run(void *arg, int chunk, int thread) {
     struct job *j = arg;
     int32_t first = chunk * CW_SAMPLE_RUN;
     (void)thread;
-    j->part[chunk].scan = j->s->passes->scan(j->logits + first, run_end(j->s, first) - first,
-                                             j->s->block_best + first / CW_SAMPLE_BLOCK);
+    j->s->part[chunk].scan = j->s->passes->scan(j->logits + first, run_end(j->s, first) - first,
+                                                j->s->block_best + first / CW_SAMPLE_BLOCK);
 }
 
 static void weigh_run(void *arg, int chunk, int thread) {
     struct job *j = arg;
-    int32_t first = chunk * CW_SAMPLE_RUN;
+    struct cw_sampler *s = j->s;
+    int32_t first = chunk * CW_SAMPLE_RUN, n = run_end(s, first) - first;
     (void)thread;
-    j->part[chunk].sum = j->s->passes->weigh(j->s, first, run_end(j->s, first));
-}
-
-static void surprise_run(void *arg, int chunk, int thread) {
-    struct job *j = arg;
-    int32_t first = chunk * CW_SAMPLE_RUN;
-    (void)thread;
-    j->part[chunk].surprise =
-        j->s->passes->surprise(j->logits + first, run_end(j->s, first) - first, j->best);
+    if (j->weigh) {
+        s->part[chunk].steps = s->passes->weigh(s->logits + first, n,
+                                                s->block_best + first / CW_SAMPLE_BLOCK, &s->scale);
+    }
+    if (j->logits != NULL) {
+        s->part[chunk].surprise = s->passes->surprise(j->logits + first, n, j->best);
+    }
 }
 
 /* Returns the number of runs. */
 static int run_all(struct job *j, void (*fn)(void *arg, int chunk, int thread)) {
     struct cw_sampler *s = j->s;
     int n_runs = (s->n + CW_SAMPLE_RUN - 1) / CW_SAMPLE_RUN;
-    j->part = s->part;
     if (s->run != NULL) {
         s->run(s->run_arg, fn, j, n_runs);
         return n_runs;
@@ -246,23 +246,22 @@ struct cw_scan cw_pass_scan(struct cw_sampler *s, const float *logits) {
     return r;
 }
 
-double cw_pass_weigh(struct cw_sampler *s) {
-    struct job j = {.s = s};
-    double total = 0;
+void cw_pass_weigh(struct cw_sampler *s, double *total, const float *logits, float best,
+                   struct cw_surprise *surprise) {
+    struct job j = {.s = s, .logits = surprise ? logits : NULL, .best = best, .weigh = total};
     int n_runs = run_all(&j, weigh_run);
-    for (int i = 0; i < n_runs; i++) {
-        total += s->part[i].sum;
+    uint64_t steps = 0;
+    for (int i = 0; total && i < n_runs; i++) {
+        steps += s->part[i].steps;
     }
-    return total;
-}
-
-struct cw_surprise cw_pass_surprise(struct cw_sampler *s, const float *logits, float best) {
-    struct job j = {.s = s, .logits = logits, .best = best};
-    struct cw_surprise r = {0, 0};
-    int n_runs = run_all(&j, surprise_run);
-    for (int i = 0; i < n_runs; i++) {
-        r.e += s->part[i].surprise.e;
-        r.xe += s->part[i].surprise.xe;
+    if (total) {
+        *total = (double)steps * s->scale.step;
     }
-    return r;
+    if (surprise) {
+        *surprise = (struct cw_surprise){0, 0};
+        for (int i = 0; i < n_runs; i++) {
+            surprise->w += s->part[i].surprise.w;
+            surprise->yw += s->part[i].surprise.yw;
+        }
+    }
 }

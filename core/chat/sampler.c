@@ -79,14 +79,14 @@ struct cw_sampler *cw_sampler_create(int32_t n_vocab) {
     struct cw_sampler *s = cw_calloc(1, sizeof *s);
     size_t n = n_vocab > 0 ? (size_t)n_vocab : 0;
     s->n_vocab = (int32_t)n;
-    /* The grid's step is 1 / g, a power of two with n * g <= 2^53. Where the last bit of a float
-     * is worth just that, adding rounds to it: from 2^23 / g on in f32. */
-    double g = 0x1p44;
-    while (g * (double)n > 0x1p53) {
-        g /= 2;
+    /* The grid's step is 2^-g, so that n weights of at most 1 add up to at most 2^53 steps. */
+    int g = 44;
+    while (g > 0 && n > (size_t)1 << (53 - g)) {
+        g--;
     }
-    s->coarse = (float)(0x1p23 / g);
-    s->nothing = (float)(-cw_log(g) - 1.5); /* e^-1.5 is well below the half that rounds up */
+    s->scale.step = 1.0 / (double)((uint64_t)1 << g);
+    s->scale.round = 0x1p52 * s->scale.step;
+    s->scale.nothing = (float)-(g + 2); /* a quarter of a step: well below the half that counts */
     s->passes = cw_passes_best();
     s->adjusted = cw_reallocarray(NULL, n, sizeof *s->adjusted);
     s->weight = cw_reallocarray(NULL, n, sizeof *s->weight);
@@ -168,8 +168,10 @@ static void consider(struct cw_draw *out, float *best, int32_t id, float l) {
     out->alternatives[at].id = id;
 }
 
-/* The plain softmax of the raw logits at T 1: entropy, alternatives and the drawn token's share. */
-static void describe(struct cw_sampler *s, const float *logits, struct cw_draw *out) {
+/* The plain softmax of the raw logits at T 1: entropy, alternatives and the drawn token's share.
+ * s->block_best is of these. */
+static void describe(const struct cw_sampler *s, const float *logits, const struct cw_surprise *sum,
+                     struct cw_draw *out) {
     float best[CW_N_ALTERNATIVES] = {0};
     for (int32_t i = 0; i < s->n; i++) {
         if (i % CW_SAMPLE_BLOCK == 0 && out->n_alternatives == CW_N_ALTERNATIVES &&
@@ -181,11 +183,12 @@ static void describe(struct cw_sampler *s, const float *logits, struct cw_draw *
             consider(out, best, i, logits[i]);
         }
     }
-    struct cw_surprise sum = cw_pass_surprise(s, logits, best[0]);
-    out->entropy = (float)(cw_log(sum.e) - sum.xe / sum.e);
-    out->p_raw = (float)(cw_exp((double)logits[out->id] - (double)best[0]) / sum.e);
+    /* Ids that are banned weigh 2^-120 each: adding 1 rounds that away. */
+    double entropy = 1 + (cw_log(sum->w) - sum->yw / sum->w * 0.69314718055994531);
+    out->entropy = (float)(entropy - 1);
+    out->p_raw = (float)(cw_exp((double)logits[out->id] - (double)best[0]) / sum->w);
     for (int k = 0; k < out->n_alternatives; k++) {
-        out->alternatives[k].p_raw = (float)(cw_exp((double)best[k] - (double)best[0]) / sum.e);
+        out->alternatives[k].p_raw = (float)(cw_exp((double)best[k] - (double)best[0]) / sum->w);
     }
 }
 
@@ -215,12 +218,13 @@ int cw_sampler_draw(struct cw_sampler *s, const struct cw_sampling *set, const f
     if (rc != CW_OK) {
         return rc;
     }
-    bool greedy = set->temp == 0;
+    bool greedy = set->temp == 0, raw = s->logits == logits;
+    struct cw_surprise sum;
     if (greedy) {
         out->id = cw_select_best(s);
         out->p = 1;
     } else {
-        cw_select_weigh(s, set->temp);
+        cw_select_weigh(s, set->temp, detail && raw ? &sum : NULL);
         cw_select_top_k(s, set->top_k);
         cw_select_typical(s, set->typical_p);
         cw_select_top_p(s, set->top_p);
@@ -231,12 +235,16 @@ int cw_sampler_draw(struct cw_sampler *s, const struct cw_sampling *set, const f
         }
         out->id = cw_select_draw(s, unit(cw_random(seed, position, CW_STAGE_DRAW)), &out->p);
     }
-    if (s->logits != logits) {
-        cw_pass_scan(s, logits);
+    float best = s->scale.best;
+    if (!raw) {
+        best = cw_sample_float(cw_pass_scan(s, logits).most);
     }
     out->rank = rank_of(s, logits, out->id);
     if (detail) {
-        describe(s, logits, out);
+        if (greedy || !raw) {
+            cw_pass_weigh(s, NULL, logits, best, &sum);
+        }
+        describe(s, logits, &sum, out);
         for (int k = 0; k < out->n_alternatives; k++) {
             int32_t id = out->alternatives[k].id;
             out->alternatives[k].p = greedy ? id == out->id : cw_select_share(s, id);
@@ -261,7 +269,9 @@ int cw_sampler_put(struct cw_sampler *s, int32_t id, const float *logits, int32_
     out->p = 1;
     out->rank = rank_of(s, logits, id);
     if (detail) {
-        describe(s, logits, out);
+        struct cw_surprise sum;
+        cw_pass_weigh(s, NULL, logits, s->scale.best, &sum);
+        describe(s, logits, &sum, out);
         for (int k = 0; k < out->n_alternatives; k++) {
             out->alternatives[k].p = out->alternatives[k].id == id ? 1 : 0;
         }

@@ -8,6 +8,7 @@
  * Candidates are listed on demand: first the ids near the best logit, more only when the mass or
  * the count asked for is not reached.
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static int32_t n_blocks(const struct cw_sampler *s) {
 int cw_select_scan(struct cw_sampler *s, struct cw_err *err) {
     struct cw_scan r = cw_pass_scan(s, s->logits);
     const int32_t banned = cw_sample_key(-INFINITY);
-    s->best = cw_sample_float(r.most);
+    s->scale.best = cw_sample_float(r.most);
     /* NaN of either sign lies outside [-inf, inf]. */
     if (r.most >= cw_sample_key(INFINITY) || r.least < banned) {
         return cw_fail(err, CW_ENUMERIC, "the model produced scores that are not numbers");
@@ -34,18 +35,19 @@ int cw_select_scan(struct cw_sampler *s, struct cw_err *err) {
 
 int32_t cw_select_best(const struct cw_sampler *s) {
     int32_t i = 0;
-    while (s->block_best[i / CW_SAMPLE_BLOCK] < s->best) {
+    while (s->block_best[i / CW_SAMPLE_BLOCK] < s->scale.best) {
         i += CW_SAMPLE_BLOCK;
     }
-    while (s->logits[i] < s->best) {
+    while (s->logits[i] < s->scale.best) {
         i++;
     }
     return i;
 }
 
-void cw_select_weigh(struct cw_sampler *s, float temp) {
+void cw_select_weigh(struct cw_sampler *s, float temp, struct cw_surprise *surprise) {
     s->temp = temp > 1e-6f ? temp : 1e-6f;
-    s->total = cw_pass_weigh(s);
+    s->scale.slope = 1.44269504f / s->temp;
+    cw_pass_weigh(s, &s->total, s->logits, s->scale.best, surprise);
     s->n_cand = 0;
     s->mass = 0;
     s->depth = 0;
@@ -65,34 +67,32 @@ static double mass_of(const struct cw_sampler *s) {
     size_t i = 0;
     for (; i + 4 <= s->n_cand; i += 4) {
         for (int j = 0; j < 4; j++) {
-            lane[j] += (double)s->weight[s->cand[i + (size_t)j]];
+            lane[j] += (double)s->weight[i + (size_t)j];
         }
     }
     for (; i < s->n_cand; i++) {
-        lane[0] += (double)s->weight[s->cand[i]];
+        lane[0] += (double)s->weight[i];
     }
     return (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
 /* List more: one floor lower. */
 static void lower_floor(struct cw_sampler *s) {
-    float least = s->best - s->temp * floors[s->depth];
     bool last = s->depth == N_FLOORS - 1;
+    float least = last ? -FLT_MAX : s->scale.best - s->temp * floors[s->depth];
     size_t n = 0;
-    if (last) {
-        least = -INFINITY;
-    }
     for (int32_t b = 0; b < n_blocks(s); b++) {
-        if (s->block_best[b] < least || s->block_best[b] == -INFINITY) {
+        if (s->block_best[b] < least) {
             continue;
         }
         int32_t end = (b + 1) * CW_SAMPLE_BLOCK < s->n ? (b + 1) * CW_SAMPLE_BLOCK : s->n;
         for (int32_t i = b * CW_SAMPLE_BLOCK; i < end; i++) {
             s->cand[n] = i;
-            n += (s->logits[i] >= least) & (s->logits[i] > -INFINITY);
+            n += s->logits[i] >= least;
         }
     }
     s->n_cand = n;
+    s->passes->list(s->logits, s->cand, n, &s->scale, s->weight);
     s->mass = mass_of(s);
     s->depth++;
     s->open = !last;
@@ -136,7 +136,7 @@ static size_t select_at(const struct cw_sampler *s, bool by_count, double target
         memset(bucket, 0, sizeof bucket);
         for (size_t i = 0; i < n; i++) {
             uint32_t b = s->key[at[i]] >> shift & (N_BUCKETS - 1);
-            bucket[b] += by_count ? 1 : (double)s->weight[s->cand[at[i]]];
+            bucket[b] += by_count ? 1 : (double)s->weight[at[i]];
         }
         uint32_t b = N_BUCKETS - 1;
         while (b > 0 && before + bucket[b] <= target) {
@@ -151,7 +151,7 @@ static size_t select_at(const struct cw_sampler *s, bool by_count, double target
         n = m;
     }
     for (size_t i = 0; i < n; i++) { /* equal keys: by id */
-        before += by_count ? 1 : (double)s->weight[s->cand[at[i]]];
+        before += by_count ? 1 : (double)s->weight[at[i]];
         if (before > target) {
             return (size_t)at[i];
         }
@@ -159,12 +159,18 @@ static size_t select_at(const struct cw_sampler *s, bool by_count, double target
     return n > 0 ? (size_t)at[n - 1] : 0;
 }
 
+/* Candidate i becomes the n-th, n <= i. */
+static void move(struct cw_sampler *s, size_t n, size_t i) {
+    s->cand[n] = s->cand[i];
+    s->weight[n] = s->weight[i];
+}
+
 /* Keep what ranks at least as high as candidate `last` by the present keys. */
 static void keep_through(struct cw_sampler *s, size_t last) {
     uint32_t key = s->key[last];
     size_t n = 0;
     for (size_t i = 0; i < s->n_cand; i++) {
-        s->cand[n] = s->cand[i];
+        move(s, n, i);
         n += (s->key[i] > key) | ((s->key[i] == key) & (i <= last));
     }
     s->n_cand = n;
@@ -202,13 +208,13 @@ void cw_select_typical(struct cw_sampler *s, float p) {
         return;
     }
     for (size_t i = 0; i < s->n_cand; i++) {
-        float x = (s->logits[s->cand[i]] - s->best) / s->temp;
-        float w = s->weight[s->cand[i]];
+        float x = (s->logits[s->cand[i]] - s->scale.best) / s->temp;
+        float w = s->weight[i];
         sum += w > 0 ? (double)w * (double)x : 0;
     }
     double mean = sum / s->mass;
     for (size_t i = 0; i < s->n_cand; i++) {
-        float x = (s->logits[s->cand[i]] - s->best) / s->temp;
+        float x = (s->logits[s->cand[i]] - s->scale.best) / s->temp;
         float distance = (float)fabs((double)x - mean);
         uint32_t bits;
         memcpy(&bits, &distance, sizeof bits);
@@ -242,20 +248,20 @@ void cw_select_min_p(struct cw_sampler *s, float p) {
         /* The best weighs 1. Half the threshold as the floor leaves no doubt about rounding. */
         do {
             lower_floor(s);
-        } while (s->open && cw_exp_weight(-floors[s->depth - 1]) > p * 0.5f);
+        } while (s->open && cw_exp2_weight(-floors[s->depth - 1] * 1.44269504f) > p * 0.5f);
         s->open = false;
     }
     float most = 0;
     for (size_t i = 0; i < s->n_cand; i++) {
-        float w = s->weight[s->cand[i]];
+        float w = s->weight[i];
         most = w > most ? w : most;
     }
     size_t n = 0;
     double least = (double)p * (double)most;
     for (size_t i = 0; i < s->n_cand; i++) {
-        int32_t id = s->cand[i];
-        s->cand[n] = id;
-        n += (double)s->weight[id] >= least;
+        double w = (double)s->weight[i];
+        move(s, n, i);
+        n += w >= least;
     }
     s->n_cand = n;
     s->mass = mass_of(s);
@@ -269,7 +275,7 @@ void cw_select_xtc(struct cw_sampler *s, float threshold) {
     size_t above = 0, stay = 0;
     key_by_logit(s);
     for (size_t i = 0; i < s->n_cand; i++) {
-        if ((double)s->weight[s->cand[i]] >= least) {
+        if ((double)s->weight[i] >= least) {
             if (above++ == 0 || s->key[i] <= s->key[stay]) {
                 stay = i;
             }
@@ -280,9 +286,9 @@ void cw_select_xtc(struct cw_sampler *s, float threshold) {
     }
     size_t n = 0;
     for (size_t i = 0; i < s->n_cand; i++) {
-        int32_t id = s->cand[i];
-        s->cand[n] = id;
-        n += (double)s->weight[id] < least || i == stay;
+        double w = (double)s->weight[i];
+        move(s, n, i);
+        n += w < least || i == stay;
     }
     s->n_cand = n;
     s->mass = mass_of(s);
@@ -294,13 +300,16 @@ int32_t cw_select_draw(struct cw_sampler *s, double u, float *p) {
         lower_floor(s);
     }
     key_by_logit(s);
-    int32_t id = s->cand[select_at(s, false, target)];
-    *p = (float)((double)s->weight[id] / all);
-    return id;
+    size_t i = select_at(s, false, target);
+    *p = (float)((double)s->weight[i] / all);
+    return s->cand[i];
 }
 
 float cw_select_share(const struct cw_sampler *s, int32_t id) {
-    if (!s->open) {
+    double w;
+    if (s->open) {
+        w = (double)cw_sample_weight(&s->scale, s->logits[id]);
+    } else {
         size_t lo = 0, hi = s->n_cand;
         while (lo < hi) {
             size_t mid = lo + (hi - lo) / 2;
@@ -313,6 +322,7 @@ float cw_select_share(const struct cw_sampler *s, int32_t id) {
         if (lo == s->n_cand || s->cand[lo] != id) {
             return 0;
         }
+        w = (double)s->weight[lo];
     }
-    return (float)((double)s->weight[id] / set_mass(s));
+    return (float)(w / set_mass(s));
 }

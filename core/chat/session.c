@@ -300,6 +300,12 @@ void cw_session_forget(struct cw_session *s) {
     cw_kvcache_trim(&s->kv);
 }
 
+void cw_session_warm(struct cw_session *s) {
+    if (s->now.n >= CW_PAGE_CELLS) { /* else little is lost, and a single reply would pay for it */
+        cw_kvcache_warm(&s->kv);
+    }
+}
+
 /* ---- the timeline ------------------------------------------------------------------------------
  */
 

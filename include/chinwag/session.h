@@ -100,6 +100,8 @@ size_t cw_session_cached(const struct cw_session *s, const int32_t *ids, size_t 
 
 /* Forget all retained timelines and empty the current one; their memory goes back at once. */
 void cw_session_forget(struct cw_session *s);
+/* While nobody waits: have memory of the cache ready, so that a branch need not wait for it. */
+void cw_session_warm(struct cw_session *s);
 
 /* Logits after the last id, [n_vocab] f32, valid until the next call; NULL when the timeline is
  * empty or was rewound since. The session owns them; the caller may modify them in place. */

@@ -233,6 +233,25 @@ START_TEST(tokenize_there_and_back) {
 }
 END_TEST
 
+/* No line of a pipe is too long. */
+START_TEST(tokenize_one_long_line) {
+    struct cw_buf line = {0};
+    for (int i = 0; line.len < 300000; i++) {
+        cw_buf_printf(&line, "%d ", i);
+    }
+    driver_run(&d, line.data, "tokenize", "-m", tail(), NULL);
+    driver_expect_ok(&d);
+    char *ids = cw_buf_take(&d.out_text);
+    driver_free(&d);
+    driver_run(&d, ids, "tokenize", "-m", tail(), "--detokenize", NULL);
+    driver_expect_ok(&d);
+    ck_assert_uint_eq(d.out_text.len, line.len);
+    ck_assert_mem_eq(d.out_text.data, line.data, line.len);
+    free(ids);
+    cw_buf_free(&line);
+}
+END_TEST
+
 START_TEST(tokenize_special_and_bos) {
     driver_run(&d, "<|im_end|>", "tokenize", "-m", tail(), "--special", NULL);
     driver_expect_ok(&d);
@@ -759,6 +778,7 @@ int main(void) {
         {"formats", equal_logits_rank_by_id, 1},
         {"formats", tokenize_there_and_back, 1},
         {"formats", tokenize_special_and_bos, 1},
+        {"formats", tokenize_one_long_line, 1},
         {"formats", tokenize_serves_lines, 1},
         {"formats", tokenize_answers_at_once, 1},
         {"formats", render_from_a_model, 1},

@@ -162,9 +162,8 @@ END_TEST
 START_TEST(missing_and_unreadable_files) {
     ck_assert_int_eq(app_config_load(&s, "/nowhere/config.ini", NULL, &err), CW_ENOENT);
     ck_assert_ptr_nonnull(strstr(err.text, "/nowhere/config.ini"));
-    int rc = app_config_load(&s, "/tmp", NULL, &err);
-    ck_assert_int_ne(rc, CW_OK);
-    ck_assert_int_ne(rc, CW_ENOENT);
+    ck_assert_int_eq(app_config_load(&s, "/tmp", NULL, &err), CW_EIO);
+    ck_assert_str_eq(err.text, "/tmp: Is a directory");
     ck_assert_int_eq(load(""), CW_OK);
     ck_assert_int_eq(load("\n\n;\n#"), CW_OK);
 }

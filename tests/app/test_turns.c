@@ -149,6 +149,18 @@ START_TEST(theme_at_the_start) {
 }
 END_TEST
 
+/* What began without a place to keep things cannot keep them later, and says so. */
+START_TEST(private_from_the_start) {
+    tui_model_text(&t, "fine");
+    t.more_args[0] = "--private";
+    tui_start_idle(&t);
+    pty_type(&t.pty, "/private off\r");
+    ck_assert(pty_wait_text(&t.pty, "nothing can be kept in this chat: it began with --private"));
+    ck_assert(pty_wait_text(&t.pty, "│ private")); /* as the bottom line goes on saying */
+    tui_finish(&t);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("turns");
     TCase *c = tcase_create("turns");
@@ -159,6 +171,7 @@ int main(void) {
     tcase_add_test(c, wrong_words);
     tcase_add_test(c, editor_loses_the_file);
     tcase_add_test(c, theme_at_the_start);
+    tcase_add_test(c, private_from_the_start);
     suite_add_tcase(s, c);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

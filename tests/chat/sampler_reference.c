@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The textbook's sampler. It shares with the real one only the weight of a logit, which is tested
- * by itself against the C library's exp. */
+ * by itself against the C library's exp2. */
 #include "tests/chat/sampler_reference.h"
 
 #include <float.h>
@@ -215,9 +215,9 @@ int32_t reference_draw(const struct cw_sampling *set, const float *logits, int32
     while (g * n_vocab > 0x1p53) {
         g /= 2;
     }
-    float best = v[0].logit;
+    const struct cw_scale scale = {.best = v[0].logit, .slope = 1.44269504f / temp};
     for (size_t i = 0; i < n; i++) {
-        v[i].weight = rint((double)cw_exp_weight((v[i].logit - best) / temp) * g) / g;
+        v[i].weight = rint((double)cw_exp2_weight(cw_sample_power(&scale, v[i].logit)) * g) / g;
     }
     n = filter(set, v, n, temp, seed, position);
     double mass = mass_of(v, n), before = 0;

@@ -192,6 +192,14 @@ START_TEST(each_stage_alone) {
 }
 END_TEST
 
+/* Both hold the same candidates with the same weights. */
+static void check_lists(const struct cw_sampler *a, const struct cw_sampler *b) {
+    ck_assert_uint_eq(a->n_cand, b->n_cand);
+    ck_assert_uint_ge(a->n_cand, 1);
+    ck_assert(memcmp(a->cand, b->cand, a->n_cand * sizeof *a->cand) == 0);
+    ck_assert(memcmp(a->weight, b->weight, a->n_cand * sizeof *a->weight) == 0);
+}
+
 /* The best version of the passes and the plain one, at every length of a last block. */
 START_TEST(passes_agree) {
     enum { N = 4400 };
@@ -208,7 +216,7 @@ START_TEST(passes_agree) {
                              cw_sampler_draw(b, &s, l, n, NULL, 0, 5, (uint64_t)n, true, &y, NULL));
             ck_assert(a->total == b->total);
             ck_assert(memcmp(&x, &y, sizeof x) == 0);
-            ck_assert(memcmp(a->weight, b->weight, (size_t)n * sizeof *l) == 0);
+            check_lists(a, b);
         }
     }
     cw_sampler_destroy(a);
@@ -242,7 +250,7 @@ START_TEST(versions_agree) {
             ck_assert_int_eq(rc, CW_OK);
             ck_assert(s[v]->total == s[0]->total);
             ck_assert(memcmp(&d[v], &d[0], sizeof d[0]) == 0);
-            ck_assert(memcmp(s[v]->weight, s[0]->weight, (size_t)n * sizeof *l) == 0);
+            check_lists(s[v], s[0]);
         }
         for (int v = 0; v < n_versions; v++) {
             cw_sampler_destroy(s[v]);
@@ -332,15 +340,20 @@ END_TEST
 
 /* ---- by hand ------------------------------------------------------------------------------- */
 
-START_TEST(weight_is_exp) {
-    for (int i = 0; i < 400000; i++) {
-        float x = -40.0f * (float)i / 400000;
-        double want = exp((double)x), got = (double)cw_exp_weight(x);
-        ck_assert_msg(fabs(got - want) <= want * 0x1p-22, "exp(%g)", (double)x);
+START_TEST(weight_is_power_of_two) {
+    for (int i = 0; i <= 1200000; i++) {
+        float y = -120.0f * (float)i / 1200000;
+        double want = exp2((double)y), got = (double)cw_exp2_weight(y);
+        ck_assert_msg(fabs(got - want) <= want * 0x1p-22, "2^%g", (double)y);
     }
-    ck_assert(cw_exp_weight(0) == 1);
-    ck_assert(cw_exp_weight(-40) == 0);
-    ck_assert(cw_exp_weight(-INFINITY) == 0);
+    ck_assert(cw_exp2_weight(0) == 1);
+    const struct cw_scale k = {.best = 1, .slope = 2};
+    ck_assert(cw_sample_power(&k, 1) == 0);
+    ck_assert(cw_sample_power(&k, -3.5f) == -9);
+    ck_assert(cw_sample_power(&k, -58.9f) > -120);
+    ck_assert(cw_sample_power(&k, -59.5f) == -120);
+    ck_assert(cw_sample_power(&k, -FLT_MAX) == -120);
+    ck_assert(cw_sample_power(&k, -INFINITY) == -120);
 }
 END_TEST
 
@@ -359,18 +372,22 @@ START_TEST(weights_on_grid) {
             step *= 2;
         }
         for (int32_t i = 0; i < n; i++) {
-            l[i] = i == 7 ? 3 : (float)(3 - 30 * uniform());
+            /* The second half is so far below that only some of it counts. */
+            double below = i < n / 2 ? 30 * uniform() : 18 + 10 * uniform();
+            l[i] = i == 7 ? 3 : (float)(3 - below);
             z += exp((double)l[i]);
             xz += (double)l[i] * exp((double)l[i]);
         }
         ck_assert_int_eq(cw_sampler_draw(s, &set, l, n, NULL, 0, 1, 0, true, &d, NULL), CW_OK);
         int rounded = 0;
         for (int32_t i = 0; i < n; i++) {
-            float x = (l[i] - 3.0f) / 0.8f, e = cw_exp_weight(x);
+            float w = cw_sample_weight(&s->scale, l[i]);
+            float e = cw_exp2_weight(cw_sample_power(&s->scale, l[i]));
             volatile double up = (double)e + 1.5 * 0x1p52 * step;
             double want = up - 1.5 * 0x1p52 * step;
-            ck_assert_msg((double)s->weight[i] == want, "x %.9g: %.9g, wanted %.9g", (double)x,
-                          (double)s->weight[i], want);
+            ck_assert_msg((double)w == want, "%.9g: %.9g, wanted %.9g", (double)l[i], (double)w,
+                          want);
+            ck_assert(fabs((double)e - exp(((double)l[i] - 3) / 0.8)) < 4e-6 * (double)e + 1e-30);
             rounded += (double)e != want;
             total += want;
         }
@@ -661,7 +678,7 @@ int main(void) {
     tcase_add_test(reference, runner_changes_nothing);
     suite_add_tcase(suite, reference);
     tcase_set_timeout(hand, 120);
-    tcase_add_test(hand, weight_is_exp);
+    tcase_add_test(hand, weight_is_power_of_two);
     tcase_add_test(hand, weights_on_grid);
     tcase_add_test(hand, nucleus_borders);
     tcase_add_test(hand, temperatures);

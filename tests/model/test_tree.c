@@ -324,6 +324,9 @@ static void walk_for(int i, uint64_t cache_ram) {
     ck_assert_int_eq(cw_session_extend(w.s, w.now.ids, w.now.n, NULL, NULL), CW_OK);
     for (int step = 0; step < STEPS; step++) {
         size_t m = draw(&w, sizeof moves / sizeof *moves);
+        if (draw(&w, 3) == 0) {
+            cw_session_warm(w.s); /* changes nothing */
+        }
         moves[m].run(&w);
         check_state(&w, moves[m].name);
     }

@@ -277,6 +277,66 @@ START_TEST(whole) {
 }
 END_TEST
 
+/* A store too large to be looked through before its first use: a changed text is not shown, and is
+ * found although nobody asks for it. */
+START_TEST(large) {
+    enum { N = 36, BYTES = 1000000 };
+    dir = make_dir();
+    struct cw_store *s = open_store(dir);
+    struct cw_store_conversation c = {.id = cw_store_new_id(s)};
+    struct cw_store_message m = {.conversation = c.id, .done = true};
+    char *text = cw_malloc(BYTES);
+    some_sampling(&m.sampling);
+    cw_store_put_conversation(s, &c, NULL);
+    for (int i = 0; i < N; i++) {
+        memset(text, 'a' + i % 26, BYTES); /* no word of these is worth a place in the index */
+        snprintf(text, BYTES, "<message %d>", i);
+        text[strlen(text)] = ' ';
+        m.parent = m.id;
+        m.id = cw_store_new_id(s);
+        m.role = i % 2 ? CW_STORE_REPLY : CW_STORE_USER;
+        m.text = (struct cw_str){text, BYTES};
+        ck_assert_int_eq(cw_store_put_message(s, &m, NULL), CW_OK);
+        expect_saved(s);
+    }
+    close_store(s, CW_OK);
+    char *path = path_in(dir, names[0]);
+    size_t n;
+    char *data = read_file(path, &n);
+    ck_assert_uint_gt(n, 33 << 20);
+    char *at = memmem(data, n, "<message 20>", 12);
+    ck_assert_ptr_nonnull(at);
+    for (int asked = 0; asked < 2; asked++) {
+        at[50] ^= 4; /* within the text */
+        write_file(path, data, n);
+        s = open_store(dir);
+        struct cw_store_event *ev;
+        if (asked) {
+            ev = load(s, c.id);
+            ck_assert_uint_eq(ev->n_messages, N);
+            for (int i = 0; i < N; i++) {
+                const struct cw_store_message *got = &ev->messages[i];
+                ck_assert_int_eq(got->lost, i == 20);
+                for (size_t k = 13; k < got->text.len; k++) {
+                    ck_assert_msg(got->text.data[k] == 'a' + i % 26, "message %d, byte %zu", i, k);
+                }
+            }
+            cw_store_event_free(ev);
+        }
+        ev = await_event(s, CW_STORE_MENDED);
+        ck_assert_uint_eq(ev->n_lost, 1);
+        ck_assert_uint_eq(ev->n_recovered, N - 1);
+        cw_store_event_free(ev);
+        close_store(s, CW_OK);
+        at[50] ^= 4;
+    }
+    free(text);
+    free(data);
+    free(path);
+    drop_dir(dir);
+}
+END_TEST
+
 /* A store cut to nothing, of which nothing is left, is said; one that never was is not. */
 START_TEST(emptied) {
     for (int there = 0; there < 2; there++) {
@@ -328,6 +388,7 @@ int main(void) {
     tcase_add_test(tc, cuts);
     tcase_add_test(tc, cut_logs);
     tcase_add_test(tc, emptied);
+    tcase_add_test(tc, large);
     suite_add_tcase(suite, tc);
     SRunner *sr = srunner_create(suite);
     srunner_run_all(sr, CK_NORMAL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "chinwag/utf8.h"
@@ -402,6 +403,112 @@ START_TEST(removal_is_finished_later) {
 }
 END_TEST
 
+static int64_t went[4];
+static int n_went;
+
+static int note_gone(void *arg, int64_t conversation, struct cw_err *err) {
+    ck_assert(arg == dir);
+    ck_assert_int_lt(n_went, 4);
+    went[n_went++] = conversation;
+    return n_went == 2 ? cw_fail(err, CW_EIO, "the other file stays") : CW_OK;
+}
+
+/* What a run deleted that was then killed is removed by the next one, as soon as there is time;
+ * what that one deletes itself can be brought back until its end. */
+START_TEST(deleted_by_one_that_was_killed) {
+    int64_t ids[3];
+    const struct cw_store_options opt = {.dir = dir, .gone = note_gone, .gone_arg = dir};
+    struct cw_err err = {0};
+    struct cw_store *s = open_store(dir);
+    for (unsigned i = 0; i < 3; i++) {
+        ids[i] = put_chat(s, 20, i);
+    }
+    close_store(s, CW_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        s = open_store(dir);
+        cw_store_delete(s, ids[0], NULL);
+        _exit(cw_store_wait_saved(s, NULL) == CW_OK ? 0 : 1); /* without destroying it */
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert(dir_holds(dir, "chat0:"));
+    ck_assert_int_eq(cw_store_create(&s, &opt, &err), CW_OK);
+    cw_store_event_free(await_event(s, CW_STORE_OPEN));
+    cw_store_delete(s, ids[1], NULL);
+    expect_saved(s);
+    for (int i = 0; i < 1200 && dir_holds(dir, "chat0:"); i++) {
+        usleep(100000);
+    }
+    ck_assert(!dir_holds(dir, "chat0:"));
+    ck_assert_int_eq(cw_store_undelete(s, ids[1], NULL), CW_OK);
+    struct cw_store_event *ev = load(s, ids[1]);
+    ck_assert_uint_eq(ev->n_messages, 20);
+    cw_store_event_free(ev);
+    ck_assert_int_eq(n_went, 1);
+    ck_assert_int_eq(cw_store_delete(s, ids[1], NULL), CW_OK);
+    ck_assert_int_eq(cw_store_destroy(s, &err), CW_EIO); /* what is not removed is told, */
+    ck_assert_str_eq(err.text, "the other file stays");
+    ck_assert(!dir_holds(dir, "chat1:")); /* and the rest goes all the same */
+    ck_assert_int_eq(n_went, 2);
+    ck_assert_int_eq(went[0], ids[0]);
+    ck_assert_int_eq(went[1], ids[1]);
+    s = open_store(dir);
+    ev = load(s, ids[2]);
+    ck_assert_uint_eq(ev->n_messages, 20);
+    cw_store_event_free(ev);
+    close_store(s, CW_OK);
+}
+END_TEST
+
+/* A conversation of many megabytes among others: no word of it stays, in whatever page. */
+START_TEST(deletes_a_huge_one) {
+    enum { N = 120, WORDS = 8000 };
+    struct cw_store *s = open_store(dir);
+    int64_t others[2] = {put_chat(s, 50, 1), 0};
+    struct cw_store_conversation c = {.id = cw_store_new_id(s)};
+    struct cw_store_message m = {.conversation = c.id, .done = true};
+    some_sampling(&m.sampling);
+    cw_store_put_conversation(s, &c, NULL);
+    for (int i = 0; i < N; i++) {
+        struct cw_buf text = {0};
+        cw_buf_printf(&text, "begin%dquokka ", i);
+        for (int k = 0; k < WORDS; k++) {
+            cw_buf_printf(&text, "word%dwallaby ", (i * 37 + k * 101) % 30000);
+        }
+        cw_buf_printf(&text, "end%dquokka", i);
+        m.parent = m.id;
+        m.id = cw_store_new_id(s);
+        m.role = i % 2 ? CW_STORE_REPLY : CW_STORE_USER;
+        m.text = (struct cw_str){text.data, text.len};
+        ck_assert_int_eq(cw_store_put_message(s, &m, NULL), CW_OK);
+        cw_buf_free(&text);
+        if (i % 20 == 7) {
+            others[1] = put_chat(s, 10, (unsigned)i);
+            expect_saved(s);
+        }
+    }
+    expect_saved(s);
+    struct cw_store_event *ev = list(s, "end100quokka");
+    ck_assert_uint_eq(ev->n_hits, 1);
+    cw_store_event_free(ev);
+    ck_assert_int_eq(cw_store_delete(s, c.id, NULL), CW_OK);
+    close_store(s, CW_OK);
+    static const char *const words[] = {"quokka", "wallaby", "word2999", "begin7"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        ck_assert_msg(!dir_holds(dir, words[i]), "%s is still there", words[i]);
+    }
+    s = open_store(dir);
+    for (int i = 0; i < 2; i++) {
+        ev = load(s, others[i]);
+        ck_assert_uint_eq(ev->n_messages, i == 0 ? 50 : 10);
+        cw_store_event_free(ev);
+    }
+    close_store(s, CW_OK);
+}
+END_TEST
+
 /* Two programs on one conversation: the second adds branches and changes nothing. */
 START_TEST(two_programs) {
     struct cw_store *a = open_store(dir);
@@ -551,6 +658,8 @@ int main(void) {
     tcase_add_test(tc, lists_and_searches);
     tcase_add_test(tc, deletes_without_a_trace);
     tcase_add_test(tc, removal_is_finished_later);
+    tcase_add_test(tc, deleted_by_one_that_was_killed);
+    tcase_add_test(tc, deletes_a_huge_one);
     tcase_add_test(tc, two_programs);
     tcase_add_test(tc, bounded);
     tcase_add_test(tc, titles);

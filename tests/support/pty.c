@@ -26,6 +26,9 @@ static void die(const char *what) {
 }
 
 static void run_child(const struct pty *p, const struct pty_options *opt) {
+    for (int sig = 1; sig < NSIG; sig++) { /* as a terminal starts a shell, however we run */
+        signal(sig, SIG_DFL);
+    }
     setsid();
     ioctl(p->slave, TIOCSCTTY, 0);
     for (int fd = 0; fd < 3; fd++) {

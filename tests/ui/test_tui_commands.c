@@ -77,12 +77,8 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static bool named(const char *name, size_t n) {
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        for (const char *at = commands[i].names; *at != '\0';) {
-            size_t length = strcspn(at, " ");
-            if (length == n && memcmp(at, name, n) == 0) {
-                return true;
-            }
-            at += length + (at[length] == ' ');
+        if (tui_has_word(commands[i].names, name, n)) {
+            return true;
         }
     }
     return false;

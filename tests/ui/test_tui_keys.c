@@ -385,7 +385,7 @@ START_TEST(pauses_and_steps) {
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, ESC "[1;5H"); /* its heading may be out of sight */
     ck_assert(pty_wait_text(&t.pty, "stopped"));
-    pty_type(&t.pty, "more\r"); /* the next reply is not paused */
+    pty_type(&t.pty, "more\r");                 /* the next reply is not paused */
     ck_assert(pty_wait_text(&t.pty, "w1499.")); /* how it was painted is another matter */
     ck_assert(pty_wait_text(&t.pty, "idle"));
     tui_finish(&t);

@@ -238,6 +238,7 @@ static const struct {
     {"read", "/read nothing.txt", "-- error: nothing.txt is not attached"},
     {"glob", "/glob *.nothing", "-- error: no file matches"},
     {"save", "/save saved.md", "saved.md"},
+    {"export", "/export over html talk", "exported "},
     {"fork", "/fork", "-- this is a copy of the conversation"},
     {"private", "/private on", "-- private: nothing"},
     {"private", "/private off", "-- what is said is kept"},
@@ -255,12 +256,8 @@ enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static bool named(const char *name, size_t n) {
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        for (const char *at = commands[i].names; *at != '\0';) {
-            size_t length = strcspn(at, " ");
-            if (length == n && memcmp(at, name, n) == 0) {
-                return true;
-            }
-            at += length + (at[length] == ' ');
+        if (tui_has_word(commands[i].names, name, n)) {
+            return true;
         }
     }
     return false;

@@ -110,7 +110,7 @@ START_TEST(a_refused_question_leaves_no_trace) {
     markov_init(&m);
     m.chat_template = "{% for m in messages %}{% if 'bad' in m.content %}"
                       "{{ raise_exception('not that') }}{% endif %}{{ m.role }}\n{{ m.content }}\n"
-                      "{% endfor %}assistant\n";
+                      "{% endfor %}assistant{{ '\n' }}";
     markov_text(&m, "reply one");
     markov_save(&m, t.model);
     markov_free(&m);

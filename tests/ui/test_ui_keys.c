@@ -140,6 +140,25 @@ START_TEST(key_sequences_in_pieces) {
 }
 END_TEST
 
+/* A sequence that a slow line cuts is waited for longer than a lone Esc, but not for ever. */
+START_TEST(cut_sequences_are_waited_for) {
+    struct ui_keys *k = ui_keys_create();
+    struct ui_key key;
+    ui_keys_feed(k, "\033[1", 3, 10.0);
+    ck_assert(!ui_keys_next(k, 10.1, &key));
+    ck_assert_double_eq_tol(ui_keys_deadline(k), 10.0 + UI_CUT_MS / 1000.0, 1e-9);
+    ui_keys_feed(k, "5~", 2, 10.2);
+    ck_assert(ui_keys_next(k, 10.2, &key));
+    ck_assert_uint_eq(key.code, UI_KEY_F1 + 4);
+    ui_keys_feed(k, "\033[1", 3, 11.0);
+    ck_assert(!ui_keys_next(k, 11.4, &key));
+    ck_assert(ui_keys_next(k, 11.6, &key));
+    ck_assert_uint_eq(key.code, UI_KEY_OTHER);
+    ck_assert(!ui_keys_next(k, 11.6, &key));
+    ui_keys_destroy(k);
+}
+END_TEST
+
 START_TEST(esc_and_alt_by_time) {
     struct ui_keys *k = ui_keys_create();
     struct ui_key key;
@@ -686,6 +705,7 @@ static Suite *suite(void) {
     tcase_add_loop_test(t, key_sequences, 0, n);
     tcase_add_loop_test(t, key_sequences_in_pieces, 0, n);
     tcase_add_test(t, esc_and_alt_by_time);
+    tcase_add_test(t, cut_sequences_are_waited_for);
     tcase_add_test(t, terminal_defines_keys);
     tcase_add_loop_test(t, paste_table, 0, (int)(sizeof pastes / sizeof pastes[0]));
     tcase_add_test(t, paste_cut_in_two);

@@ -247,6 +247,21 @@ static const struct {
     {"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 5, true, "\xe4\xb8\xad\xe6\x96\x87|\xe5\xad\x97|"},
     {"\xe4\xb8\xad\xe6\x96\x87", 1, true, "\xe4\xb8\xad|\xe6\x96\x87|"}, /* wider than the line */
     {"a\tb", 8, true, "a\tb|"},
+    /* between ideographs, and beside them, also where there is a blank further left */
+    {"ab c天空是", 8, true, "ab c天空|是|"},
+    {"ab 天空cd", 8, true, "ab 天空|cd|"},
+    {"ab 天cde", 7, true, "ab 天|cde|"},
+    {"天空是 ab", 8, true, "天空是|ab|"},
+    /* no line begins with what closes, nor ends with what opens, if it can be helped */
+    {"天空是。蓝", 6, true, "天空|是。蓝|"},
+    {"天空。」蓝", 6, true, "天|空。」|蓝|"},
+    {"天空（蓝）", 6, true, "天空|（蓝）|"},
+    {"天空(蓝)", 5, true, "天空|(蓝)|"},
+    {"天，", 2, true, "天|，|"},
+    {"コーヒー", 4, true, "コー|ヒー|"},
+    {"ッッッ", 4, true, "ッッ|ッ|"},
+    {"한국 한국어", 8, true, "한국|한국어|"}, /* Korean has words */
+    {"天空是", 4, false, "天空|是|"},
     {"xe\xcc\x81y", 2, true, "xe\xcc\x81|y|"},
 };
 
@@ -262,19 +277,10 @@ END_TEST
  * left out. */
 START_TEST(wrap_any_text) {
     use_utf8();
-    static const char *const parts[] = {"a",
-                                        "word",
-                                        " ",
-                                        "  ",
-                                        "\n",
-                                        "\t",
-                                        "\xe4\xb8\xad",
-                                        "e\xcc\x81",
-                                        "\x1b",
-                                        "\xe2\x80\x8b",
-                                        "\r\n",
-                                        "\r",
-                                        "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9"};
+    static const char *const parts[] = {
+        "a",    "word",         " ",    "  ", "\n",
+        "\t",   "\xe4\xb8\xad", "。",   "（", "e\xcc\x81",
+        "\x1b", "\xe2\x80\x8b", "\r\n", "\r", "\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9"};
     uint32_t seed = 7;
     for (int round = 0; round < 3000; round++) {
         struct cw_buf s = {0};

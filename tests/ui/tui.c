@@ -115,6 +115,17 @@ void tui_rest(struct tui *t) {
     }
 }
 
+bool tui_has_word(const char *words, const char *word, size_t n) {
+    for (const char *at = words; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (length == n && memcmp(at, word, n) == 0) {
+            return true;
+        }
+        at += length + (at[length] == ' ');
+    }
+    return false;
+}
+
 void tui_write(const struct tui *t, const char *name, const void *bytes, size_t n) {
     char path[320];
     snprintf(path, sizeof path, "%s/%s", t->dir, name);

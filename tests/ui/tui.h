@@ -37,6 +37,8 @@ void tui_write(const struct tui *t, const char *name, const void *bytes, size_t 
 void tui_write_text(const struct tui *t, const char *name, const char *text);
 /* The text that the last OSC 52 after raw[from] put on the clipboard. Caller must free. */
 char *tui_copied(const struct tui *t, size_t from);
+/* Whether word[0..n) is one of "some words". */
+bool tui_has_word(const char *words, const char *word, size_t n);
 void tui_leave(struct tui *t); /* by /exit */
 /* Run `chinwag ARGS` without a terminal in the test's home; all that it says, and its status. */
 int tui_command(const struct tui *t, struct cw_buf *out, const char *args);

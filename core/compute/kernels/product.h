@@ -220,8 +220,9 @@ struct target {
 INLINE void columns(int shape, int type, int n_columns, int t, struct weights w, int n_blocks,
                     struct tile x, const struct target *to) {
     vf acc[TILE_COLUMNS];
+    int n_before = to->begin ? 0 : to->n_rows; /* not a branch: GCC would clear them by rep stos */
     for (int c = 0; c < n_columns; c++) {
-        acc[c] = to->begin ? vf_zero() : vf_load_n(to->y + (size_t)c * to->ldy, to->n_rows);
+        acc[c] = vf_load_n(to->y + (size_t)c * to->ldy, n_before);
     }
     if (forms[shape].block == 32) {
         tile_32(shape, type, n_columns, t, w, n_blocks, x, acc);
