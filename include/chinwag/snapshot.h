@@ -15,7 +15,7 @@
 
 /* The number of the rules of "one arithmetic" (ARCHITECTURE.md): a change of one is a new number
  * here, and what was computed under another is not used. */
-enum { CW_ARITHMETIC = 1 };
+enum { CW_ARITHMETIC = 2 };
 
 /* What tells one model file from another: sizes, all metadata, names and shapes of the tensors and
  * samples of their bytes. Reads some pages of every tensor; the same for every path to the file. */
