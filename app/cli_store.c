@@ -17,6 +17,7 @@
 #include "app/json.h"
 #include "app/keep.h"
 #include "chinwag/snapshot.h"
+#include "ui/history.h"
 
 enum {
     LIST_LIMIT = 1000000,
@@ -354,6 +355,25 @@ const struct cli_command cli_import = {
 
 /* ---- delete, forget ------------------------------------------------------------------------- */
 
+static void forget_typed(struct cli *c, const struct cw_store_event *ev, int *status) {
+    char *history = app_path_join(c->paths.state, "history");
+    const char **said = cw_reallocarray(NULL, ev->n_messages + 1, sizeof *said);
+    char **texts = cw_calloc(ev->n_messages + 1, sizeof *texts);
+    struct cw_err err;
+    for (size_t i = 0; i < ev->n_messages; i++) {
+        said[i] = texts[i] = cw_strndup(ev->messages[i].text.data, ev->messages[i].text.len);
+    }
+    if (*history && ui_history_forget(history, said, ev->n_messages, &err) != CW_OK) {
+        *status = cli_failed("delete", &err);
+    }
+    for (size_t i = 0; i < ev->n_messages; i++) {
+        free(texts[i]);
+    }
+    free(texts);
+    free(said);
+    free(history);
+}
+
 static int run_delete(struct cli *c) {
     int status = CLI_OK;
     if (!c->operand || !*c->operand) {
@@ -371,6 +391,7 @@ static int run_delete(struct cli *c) {
         status = cli_failed("delete", &err);
     } else if (ev) {
         cw_store_delete(s, ev->conversation.id, NULL);
+        forget_typed(c, ev, &status);
     }
     cw_store_event_free(ev);
     return close_store(s, status);

@@ -13,6 +13,7 @@
 #include "app/personas.h"
 #include "chinwag/clock.h"
 #include "chinwag/store.h"
+#include "ui/input.h"
 
 static const double SAVE_S = 0.5;
 
@@ -441,6 +442,23 @@ void app_persist_rename(struct app *a, const char *title) {
     app_hint(a, false, "the conversation is called %s", title[0] ? title : "by its first line");
 }
 
+/* The history of the input line, too, holds what was said. It is not part of what /undelete brings
+ * back: a program that is killed must not leave it. */
+static void forget_typed(struct app *a) {
+    const char **said = cw_reallocarray(NULL, a->chat.n_all + 1, sizeof *said);
+    struct cw_err err;
+    size_t n = 0;
+    for (size_t i = 0; i < a->chat.n_all; i++) {
+        cw_buf_putc(&a->chat.all[i]->text, '\0');
+        a->chat.all[i]->text.len--;
+        said[n++] = a->chat.all[i]->text.data;
+    }
+    if (ui_input_forget(said, n, &err) != CW_OK) {
+        app_tell(a, true, err.text, strlen(err.text));
+    }
+    free(said);
+}
+
 void app_persist_delete(struct app *a) {
     if (!has_store(a) || !app_can_move(a, false)) {
         return;
@@ -453,6 +471,7 @@ void app_persist_delete(struct app *a) {
     p->deleted = cw_reallocarray(p->deleted, p->n_deleted + 1, sizeof *p->deleted);
     p->deleted[p->n_deleted++] = (int64_t)a->chat.id;
     cw_store_delete(p->store, (int64_t)a->chat.id, NULL);
+    forget_typed(a);
     chat_clear(&a->chat);
     app_persist_new(a);
     app_show_clear(a);

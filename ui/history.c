@@ -32,15 +32,16 @@ FILE *ui_history_open(const char *path, struct cw_err *err) {
 }
 
 static void hand_over(struct cw_buf *text, const char *time,
-                      void (*entry)(const char *text, const char *time)) {
+                      void (*entry)(void *arg, const char *text, const char *time), void *arg) {
     if (text->len > 0) {
         text->data[text->len - 1] = '\0'; /* its last newline */
-        entry(text->data, time ? time : "");
+        entry(arg, text->data, time ? time : "");
     }
     cw_buf_clear(text);
 }
 
-void ui_history_read(FILE *f, void (*entry)(const char *text, const char *time)) {
+void ui_history_read(FILE *f, void (*entry)(void *arg, const char *text, const char *time),
+                     void *arg) {
     struct cw_buf text = {0};
     char *line = NULL, *time = NULL;
     size_t cap = 0;
@@ -49,7 +50,7 @@ void ui_history_read(FILE *f, void (*entry)(const char *text, const char *time))
     while ((n = getline(&line, &cap, f)) > 0) {
         if (line[0] == UI_HISTORY_MARK) {
             line[n - 1] = line[n - 1] == '\n' ? '\0' : line[n - 1];
-            hand_over(&text, time, entry);
+            hand_over(&text, time, entry, arg);
             free(time);
             time = cw_strdup(line);
         } else {
@@ -59,7 +60,7 @@ void ui_history_read(FILE *f, void (*entry)(const char *text, const char *time))
             }
         }
     }
-    hand_over(&text, time, entry);
+    hand_over(&text, time, entry, arg);
     free(time);
     free(line);
     cw_buf_free(&text);
@@ -70,17 +71,78 @@ void ui_history_write(FILE *f, const char *text, const char *time) {
             text);
 }
 
-void ui_history_replace(const char *path, void (*write)(FILE *f)) {
+int ui_history_replace(const char *path, void (*write)(void *arg, FILE *f), void *arg,
+                       struct cw_err *err) {
     struct cw_buf name = {0};
+    int rc = CW_OK;
     cw_buf_printf(&name, "%s.new", path);
     int fd = open(name.data, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (f != NULL) {
-        write(f);
+    if (f == NULL) {
+        rc = cw_fail(err, CW_EIO, "history: %s: %s", name.data, strerror(errno));
+    } else {
+        write(arg, f);
         bool whole = fflush(f) == 0;
         if (fclose(f) != 0 || !whole || rename(name.data, path) != 0) {
+            rc = cw_fail(err, CW_EIO, "history: %s: %s", path, strerror(errno));
             unlink(name.data);
         }
     }
     cw_buf_free(&name);
+    return rc;
+}
+
+/* ---- forgetting ----------------------------------------------------------------------------- */
+
+bool ui_history_tells(const char *entry, const char *message) {
+    size_t n_entry = strlen(entry), n_message = strlen(message);
+    if (n_entry == 0 || n_message == 0) {
+        return false;
+    }
+    if (entry[0] == '/' && n_message < n_entry) {
+        const char *end = entry + n_entry - n_message;
+        return end[-1] == ' ' && strcmp(end, message) == 0;
+    }
+    for (const char *at = message; (at = strstr(at, entry)) != NULL; at++) {
+        if ((at == message || at[-1] == '\n') && (at[n_entry] == '\0' || at[n_entry] == '\n')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct forgetting {
+    FILE *from, *to;
+    const char *const *messages;
+    size_t n;
+};
+
+static void keep_entry(void *arg, const char *text, const char *time) {
+    const struct forgetting *f = arg;
+    for (size_t i = 0; i < f->n; i++) {
+        if (ui_history_tells(text, f->messages[i])) {
+            return;
+        }
+    }
+    ui_history_write(f->to, text, time);
+}
+
+static void write_kept(void *arg, FILE *to) {
+    struct forgetting *f = arg;
+    f->to = to;
+    ui_history_read(f->from, keep_entry, f);
+}
+
+int ui_history_forget(const char *path, const char *const *messages, size_t n, struct cw_err *err) {
+    struct forgetting f = {.messages = messages, .n = n};
+    if (n == 0 || (access(path, F_OK) != 0 && errno == ENOENT)) {
+        return CW_OK;
+    }
+    f.from = ui_history_open(path, err);
+    if (f.from == NULL) {
+        return CW_EIO;
+    }
+    int rc = ui_history_replace(path, write_kept, &f, err);
+    fclose(f.from);
+    return rc;
 }

@@ -7,6 +7,7 @@
 #ifndef UI_HISTORY_H
 #define UI_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -18,9 +19,19 @@ enum { UI_HISTORY_MARK = 0x1f };
  * no regular file. */
 FILE *ui_history_open(const char *path, struct cw_err *err);
 /* Hand over its entries, the oldest first, with their line of time ("" where one is missing). */
-void ui_history_read(FILE *f, void (*entry)(const char *text, const char *time));
+void ui_history_read(FILE *f, void (*entry)(void *arg, const char *text, const char *time),
+                     void *arg);
 void ui_history_write(FILE *f, const char *text, const char *time);
-/* Write the file anew, as `write` does; it stays as it was if that fails. */
-void ui_history_replace(const char *path, void (*write)(FILE *f));
+/* Write the file anew, as `write` does. CW_EIO: it stays as it was. Another program that has it
+ * open goes on writing into the old one, which is gone. */
+int ui_history_replace(const char *path, void (*write)(void *arg, FILE *f), void *arg,
+                       struct cw_err *err);
+
+/* Whether an entry gives away the message: it is the message, or whole lines of it (the rest was
+ * attached), or a command that ends with it. */
+bool ui_history_tells(const char *entry, const char *message);
+/* Take the entries that tell one of messages[0..n) out of the file; without a file there are none.
+ * CW_EIO as above. */
+int ui_history_forget(const char *path, const char *const *messages, size_t n, struct cw_err *err);
 
 #endif

@@ -339,12 +339,14 @@ static void replace_functions(Keymap map, int depth) {
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-static void add_entry(const char *text, const char *time) {
+static void add_entry(void *arg, const char *text, const char *time) {
+    (void)arg;
     add_history(text);
     add_history_time(time);
 }
 
-static void write_last_half(FILE *f) {
+static void write_last_half(void *arg, FILE *f) {
+    (void)arg;
     for (int i = history_length - MAX_HISTORY / 2; i < history_length; i++) {
         const HIST_ENTRY *e = history_get(history_base + i);
         if (e != NULL) {
@@ -361,9 +363,9 @@ static int open_history(struct cw_err *err) {
     if (in.history == NULL) {
         return CW_EIO;
     }
-    ui_history_read(in.history, add_entry);
+    ui_history_read(in.history, add_entry, NULL);
     if (history_length >= MAX_HISTORY) {
-        ui_history_replace(in.history_path, write_last_half);
+        ui_history_replace(in.history_path, write_last_half, NULL, NULL);
         fclose(in.history);
         in.history = fopen(in.history_path, "ae");
     }
@@ -775,6 +777,28 @@ void ui_input_set(const char *text) {
     ui_input_clear();
     insert_text(&copy);
     cw_buf_free(&copy);
+}
+
+int ui_input_forget(const char *const *messages, size_t n, struct cw_err *err) {
+    open_recalled();
+    for (int i = history_length - 1; i >= 0; i--) {
+        const HIST_ENTRY *e = history_get(history_base + i);
+        bool tells = false;
+        for (size_t k = 0; e != NULL && k < n && !tells; k++) {
+            tells = ui_history_tells(e->line, messages[k]);
+        }
+        if (tells) {
+            free_history_entry(remove_history(i));
+        }
+    }
+    using_history();
+    if (in.history == NULL) {
+        return CW_OK;
+    }
+    int rc = ui_history_forget(in.history_path, messages, n, err);
+    fclose(in.history);
+    in.history = ui_history_open(in.history_path, rc == CW_OK ? err : NULL);
+    return in.history != NULL ? rc : CW_EIO;
 }
 
 int ui_input_remember(const char *line, struct cw_err *err) {

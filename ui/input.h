@@ -63,6 +63,9 @@ bool ui_input_typed_slash(void);
 char *ui_input_take(void);
 /* Put a line into the history, here and in the file. CW_EIO the first time that fails. */
 int ui_input_remember(const char *line, struct cw_err *err);
+/* Take what tells one of messages[0..n) out of it (see ui_history_tells). CW_EIO: the file cannot
+ * be written. The line being written must not be an entry of it. */
+int ui_input_forget(const char *const *messages, size_t n, struct cw_err *err);
 
 const char *ui_input_text(size_t *n); /* folds opened; valid until the next call of anything here */
 bool ui_input_empty(void);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "tests/store/support.h"
@@ -60,12 +61,21 @@ static const char input[] =
     "{\"role\":\"user\",\"content\":\"What is a quokka? \\u001b]0;x\\u0007\"},"
     "{\"role\":\"assistant\",\"content\":\"A small marsupial.\"}]}";
 
+static const char typed[] = "\x1f"
+                            "1\nWhat is a quokka? \033]0;x\007\n\x1f"
+                            "2\na line of another\n";
+
 START_TEST(whole_life) {
     struct cw_buf out = {0};
     char id[16] = "";
     char *file = path_in(dir, "in.json");
     write_file(file, input, sizeof input - 1);
     free(file);
+    char *state = path_in(dir, "chinwag");
+    ck_assert_int_eq(mkdir(state, 0700), 0);
+    char *history = path_in(state, "history");
+    write_file(history, typed, sizeof typed - 1);
+    free(history);
     ck_assert_int_eq(run(&out, "conversations"), 0);
     ck_assert_ptr_nonnull(strstr(out.data, "no conversations yet"));
     ck_assert_int_eq(run(&out, "import in.json"), 0);
@@ -93,6 +103,8 @@ START_TEST(whole_life) {
     ck_assert_int_eq(run(&out, "delete %s", id), 0);
     ck_assert_int_eq(run(&out, "export %s", id), 1);
     ck_assert(dir_holds(data, "quokka"));
+    ck_assert(!dir_holds(state, "quokka") && dir_holds(state, "of another"));
+    free(state);
     ck_assert_int_eq(run(&out, "forget"), 2);
     ck_assert_int_eq(run(&out, "forget --all"), 0);
     ck_assert(!dir_holds(data, "quokka") && !dir_holds(data, "marsupial"));

@@ -601,8 +601,13 @@ START_TEST(deleted_is_gone) {
     char command[256];
     tui_model_text(&t, "reply one");
     tui_start_idle(&t);
+    tui_say(&t, "/persona stays here"); /* typed, but no part of the conversation */
     tui_say(&t, "a word like xylophone");
     ck_assert(pty_wait_text(&t.pty, "   reply one"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_say(&t, "/edit 1 a word like xylophone and marimba");
+    ck_assert(pty_wait_text(&t.pty, "   a word like xylophone and marimba"));
+    ck_assert(pty_wait_text(&t.pty, "2/2"));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     tui_say(&t, "/delete");
     ck_assert(pty_wait_text(&t.pty, "deleted"));
@@ -612,8 +617,11 @@ START_TEST(deleted_is_gone) {
     tui_say(&t, "/delete");
     ck_assert(pty_wait_no_text(&t.pty, "   a word like xylophone"));
     tui_leave(&t);
-    snprintf(command, sizeof command, "grep -rq xylophone %s/.local/share", t.dir);
-    ck_assert_int_ne(system(command), 0);
+    snprintf(command, sizeof command, "grep -rq xylophone %s/.local %s/.config %s/.cache", t.dir,
+             t.dir, t.dir);
+    ck_assert_int_ne(WEXITSTATUS(system(command)), 0);
+    snprintf(command, sizeof command, "grep -rq 'stays here' %s/.local/state", t.dir);
+    ck_assert_int_eq(system(command), 0);
     tui_end(&t);
 }
 END_TEST

@@ -519,6 +519,46 @@ START_TEST(history_is_kept) {
 }
 END_TEST
 
+/* Here and in the file: the message, whole lines of it, a command that ends with it. */
+START_TEST(history_forgets) {
+    static const char *const entries[] = {"yes",
+                                          "yes or no",
+                                          "tell me\nof this",
+                                          "/edit 3 tell me\nof this",
+                                          "/edit 3 and tell me\nof this too",
+                                          "of this",
+                                          "this",
+                                          "/help",
+                                          "no"};
+    static const char *const stay[] = {"no", "/help", "this", "/edit 3 and tell me\nof this too",
+                                       "yes or no"};
+    static const char *const said[] = {"tell me\nof this", "yes", ""};
+    char path[128];
+    struct cw_err err = {0};
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/history", dir);
+    open_with("", path);
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        ck_assert_int_eq(ui_input_remember(entries[i], &err), CW_OK);
+    }
+    ck_assert_int_eq(ui_input_forget(said, 3, &err), CW_OK);
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < sizeof stay / sizeof *stay; i++) {
+            press("\020"); /* Ctrl+P */
+            assert_text(stay[i]);
+        }
+        press("\020");
+        assert_text(stay[sizeof stay / sizeof *stay - 1]); /* the oldest */
+        ui_input_close();
+        ui_keys_destroy(keys);
+        open_with("", path);
+    }
+    ck_assert_int_eq(ui_input_remember("another", &err), CW_OK); /* it goes on in the new file */
+    press("\020\020");
+    assert_text("no");
+}
+END_TEST
+
 START_TEST(history_cannot_be_kept) {
     char path[128];
     struct cw_err err = {0};
@@ -589,6 +629,7 @@ static Suite *suite(void) {
     tcase_add_test(t, inputrc_binds);
     t = add(s, "history", nothing);
     tcase_add_test(t, history_is_kept);
+    tcase_add_test(t, history_forgets);
     tcase_add_test(t, history_cannot_be_kept);
     return s;
 }
