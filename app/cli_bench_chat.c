@@ -380,12 +380,12 @@ static int long_message(struct cw_generator *g, uint64_t n, struct cw_buf *text,
 }
 
 static const double PAUSE_S = 0.1;
+enum { FORK_TOKENS = 16 };
 
-/* Seconds from the request to the first token of a reply that goes another way at token `at` of
- * the long one: `id` stands there instead. */
+/* What a reply costs that goes another way at token `at` of the long one: `id` stands there
+ * instead. */
 static int time_fork(struct cw_generator *g, const char *text, const struct cw_ids *reply,
-                     size_t at, int32_t id, double *seconds, uint64_t *n_evaluated,
-                     struct cw_err *err) {
+                     size_t at, int32_t id, struct cw_figures *figures, struct cw_err *err) {
     const struct cw_tokenizer *tokenizer = cw_generator_tokenizer(g);
     struct cw_message messages[2];
     struct cw_buf said = {0};
@@ -396,7 +396,7 @@ static int time_fork(struct cw_generator *g, const char *text, const struct cw_i
     for (size_t i = 0; i < ids.n; i++) {
         cw_tokenizer_piece(tokenizer, ids.v[i], false, i == 0, &said);
     }
-    struct cw_request req = request(g, text, &messages[0], 1);
+    struct cw_request req = request(g, text, &messages[0], FORK_TOKENS);
     messages[1] = (struct cw_message){.role = "assistant",
                                       .content = said.data ? said.data : "",
                                       .len = said.len,
@@ -407,8 +407,7 @@ static int time_fork(struct cw_generator *g, const char *text, const struct cw_i
     req.first_position = ids.n;
     sleep_until(cw_now() + PAUSE_S); /* as a person looks before choosing */
     int rc = ask(g, &req, &t, err);
-    *seconds = t.figures.ttft_s;
-    *n_evaluated = t.figures.n_evaluated;
+    *figures = t.figures;
     talk_free(&t);
     cw_buf_free(&said);
     cw_ids_free(&ids);
@@ -420,8 +419,8 @@ int bench_fork(struct bench *b, struct json_object *out, struct cw_err *err) {
     struct cw_buf text = {0};
     struct cw_message message;
     struct talk t = {0};
-    double cost[BENCH_MAX_RUNS];
-    uint64_t n_evaluated = 0, most_evaluated = 0;
+    double cost[BENCH_MAX_RUNS], token_s[BENCH_MAX_RUNS];
+    uint64_t most_evaluated = 0;
     size_t n = 0;
     int rc = open_generator(b, 0, &g, out, err);
     uint64_t room = b->cli->settings.n_ctx > 0 ? (uint64_t)b->cli->settings.n_ctx : CONTEXT;
@@ -435,20 +434,22 @@ int bench_fork(struct bench *b, struct json_object *out, struct cw_err *err) {
         struct cw_request req = request(g, text.data ? text.data : "", &message, (int64_t)room / 8);
         rc = ask(g, &req, &t, err);
     }
-    double token_s = t.figures.tps > 0 ? 1 / t.figures.tps : 0;
     const struct cw_ids *reply = &t.ids[0];
     if (rc == CW_OK && reply->n < 3) {
         rc = cw_fail(err, CW_EFULL, "the reply is too short to branch in it");
     }
     for (; n < (size_t)b->n_runs && rc == CW_OK; n++) {
         size_t at = 1 + (97 * n + 61) % (reply->n - 2); /* here and there */
-        rc = time_fork(g, text.data, reply, at, reply->v[at + 1], &cost[n], &n_evaluated, err);
-        cost[n] -= token_s * (double)n_evaluated;
-        most_evaluated = n_evaluated > most_evaluated ? n_evaluated : most_evaluated;
+        struct cw_figures f = {0};
+        rc = time_fork(g, text.data, reply, at, reply->v[at + 1], &f, err);
+        token_s[n] =
+            f.tps > 0 ? 1 / f.tps : 0; /* of the same branch: machines change their speed */
+        cost[n] = f.ttft_s - token_s[n] * (double)f.n_evaluated;
+        most_evaluated = f.n_evaluated > most_evaluated ? f.n_evaluated : most_evaluated;
     }
     if (rc == CW_OK) {
         bench_add_whole(out, "chat_tokens", (double)t.figures.n_ctx_used);
-        bench_add(out, "token_ms", token_s * 1e3);
+        bench_add(out, "token_ms", bench_median(token_s, n) * 1e3);
         bench_add(out, "fork_ms", bench_median(cost, n) * 1e3);
         bench_add(out, "fork_ms_worst", cost[n - 1] * 1e3);
         bench_add_whole(out, "evaluated_at_most", (double)most_evaluated);
