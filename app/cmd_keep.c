@@ -51,8 +51,8 @@ void cmd_run_private(struct app *a, const char *args) {
 
 /* ---- a file of the conversation ------------------------------------------------------------- */
 
-/* "[FORMAT] [over] FILE": where FORMAT is not said, the end of the file's name says it. The name;
- * caller must free. */
+/* "[FORMAT] [over] FILE": where FORMAT is not said, the end of the file's name says it. The name,
+ * caller must free; NULL: its end is no format. */
 static char *parse_export(const char *args, enum app_format *format, bool *over) {
     bool known = false;
     *format = APP_FORMAT_MD;
@@ -73,8 +73,9 @@ static char *parse_export(const char *args, enum app_format *format, bool *over)
     }
     char *path = cmd_trimmed(args);
     const char *dot = strrchr(path, '.');
-    if (!known && dot != NULL) {
-        app_format_find(dot + 1, format);
+    if (!known && dot != NULL && strchr(dot, '/') == NULL && !app_format_find(dot + 1, format)) {
+        free(path);
+        return NULL;
     }
     return path;
 }
@@ -84,6 +85,10 @@ void cmd_run_export(struct app *a, const char *args) {
     bool over;
     struct cw_buf text = {0};
     char *path = parse_export(args, &format, &over), shown[160];
+    if (path == NULL) {
+        app_hint(a, true, "/export md, json, jsonl, txt or html FILE: that name tells none");
+        return;
+    }
     cw_printable(shown, sizeof shown, path, strlen(path));
     if (path[0] == '\0') {
         app_hint(a, true, "/export FILE: which file?");

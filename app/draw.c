@@ -58,6 +58,19 @@ static void draw_rule(struct ui_screen *s, int row) {
     }
 }
 
+/* The title that was given, or the first line of what was said; empty: neither. */
+static struct cw_str conversation_name(const struct app *a) {
+    struct cw_str name = {"", 0};
+    if (a->chat.title != NULL && a->chat.title[0] != '\0') {
+        name = (struct cw_str){a->chat.title, strlen(a->chat.title)};
+    } else if (a->chat.n > 0 && a->chat.messages[0]->text.len > 0) {
+        name = (struct cw_str){a->chat.messages[0]->text.data, a->chat.messages[0]->text.len};
+    }
+    const char *end = name.len > 0 ? memchr(name.data, '\n', name.len) : NULL;
+    name.len = end != NULL ? (size_t)(end - name.data) : name.len;
+    return name;
+}
+
 static void draw_title(struct app *a, int row) {
     struct ui_screen *s = &a->screen;
     const struct cw_model_info *info = app_model_info(a);
@@ -75,13 +88,11 @@ static void draw_title(struct app *a, int row) {
     if (info != NULL && info->quant[0] != '\0') {
         col = ui_screen_puts(s, row, col + 1, end_col, info->quant, UI_TITLE);
     }
-    if (a->chat.n > 0 && a->chat.messages[0]->text.len > 0) {
-        /* the conversation is called by its first line */
-        const struct cw_buf *text = &a->chat.messages[0]->text;
-        const char *end = memchr(text->data, '\n', text->len);
-        size_t n = end ? (size_t)(end - text->data) : text->len;
+    struct cw_str called = conversation_name(a);
+    if (called.len > 0) {
         col = ui_screen_puts(s, row, col, end_col, " · ", UI_DIM);
-        ui_screen_put(s, row, col, end_col - 1, text->data, n < 400 ? n : 400, UI_DIM);
+        ui_screen_put(s, row, col, end_col - 1, called.data, called.len < 400 ? called.len : 400,
+                      UI_DIM);
     }
 }
 
@@ -265,11 +276,9 @@ static void set_title(struct app *a) {
         return;
     }
     const struct cw_model_info *info = app_model_info(a);
-    const struct cw_buf *first = a->chat.n > 0 ? &a->chat.messages[0]->text : NULL;
+    struct cw_str called = conversation_name(a);
     char line[128] = "";
-    if (first != NULL && first->len > 0) {
-        cw_printable(line, sizeof line, first->data, strcspn(first->data, "\n"));
-    }
+    cw_printable(line, sizeof line, called.data, called.len);
     snprintf(text, sizeof text, "%.64s%s%s", info ? info->name : "chinwag",
              line[0] != '\0' ? ": " : "", line);
     if (strcmp(text, a->shown.title) != 0) {

@@ -496,11 +496,31 @@ void app_persist_undelete(struct app *a) {
     cw_store_load(p->store, id, p->ours);
 }
 
+/* Whether something stands in the conversation that the store does not have. */
+static bool has_unsaved(const struct app *a) {
+    for (size_t i = 0; i < a->chat.n_all; i++) {
+        const struct chat_message *m = a->chat.all[i];
+        size_t text, reasoning, n = app_row_settled(m, &text, &reasoning);
+        if (!is_awaited(m) &&
+            (!m->saved.put || m->dirty || m->done != m->saved.done || n != m->saved.tokens ||
+             text != m->saved.text || reasoning != m->saved.reasoning)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void app_persist_private(struct app *a, bool on) {
     bool was_put = a->persist.put;
     if (!on && a->persist.store == NULL) {
         app_hint(a, true, "nothing can be kept in this chat%s",
                  a->settings->keep_private ? ": it began with --private" : "");
+        return;
+    }
+    if (!on && a->persist.off && has_unsaved(a)) { /* a promise; the tree has no place for gaps */
+        app_hint(
+            a, true,
+            "what was said in private is not to be kept: /new, then /private off, keeps again");
         return;
     }
     if (!on) {

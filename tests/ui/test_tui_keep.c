@@ -597,6 +597,38 @@ START_TEST(private_leaves_nothing) {
 }
 END_TEST
 
+START_TEST(private_stays_private) {
+    char command[256];
+    tui_model_text(&t, "reply one");
+    tui_start_idle(&t);
+    tui_say(&t, "said in the open");
+    ck_assert(pty_wait_text(&t.pty, "markov  2"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_say(&t, "/private");
+    ck_assert(pty_wait_text(&t.pty, "nothing from here on"));
+    tui_say(&t, "a word like xylophone");
+    ck_assert(pty_wait_text(&t.pty, "markov  4"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_say(&t, "/private off");
+    ck_assert(pty_wait_text(&t.pty, "is not to be kept"));
+    tui_say(&t, "/new");
+    ck_assert(pty_wait_no_text(&t.pty, "xylophone"));
+    tui_say(&t, "/private off");
+    ck_assert(pty_wait_text(&t.pty, "what is said is kept"));
+    tui_say(&t, "kept again");
+    ck_assert(pty_wait_text(&t.pty, "markov  2"));
+    tui_say(&t, "/rename a better name");
+    ck_assert(pty_wait_text(&t.pty, " · a better name"));
+    tui_leave(&t);
+    snprintf(command, sizeof command, "grep -rq xylophone %s/.local %s/.cache", t.dir, t.dir);
+    ck_assert_int_ne(WEXITSTATUS(system(command)), 0);
+    snprintf(command, sizeof command, "cd %s/.local && grep -rq 'kept again' . && grep -rq open .",
+             t.dir);
+    ck_assert_int_eq(system(command), 0);
+    tui_end(&t);
+}
+END_TEST
+
 START_TEST(deleted_is_gone) {
     char command[256];
     tui_model_text(&t, "reply one");
@@ -640,6 +672,7 @@ int main(void) {
     TCase *c = add_case(s, "keep", 300);
     tcase_add_test(c, comes_back);
     tcase_add_test(c, private_leaves_nothing);
+    tcase_add_test(c, private_stays_private);
     tcase_add_test(c, deleted_is_gone);
     tcase_add_test(c, ended_thinking_is_kept);
     c = add_case(s, "killed", 300 + (kills != NULL ? 30 * atoi(kills) : 0));

@@ -210,6 +210,8 @@ START_TEST(exports) {
     }
     tui_say(&t, "/export talk.md");
     ck_assert(pty_wait_text(&t.pty, "is there already: /export over talk.md"));
+    tui_say(&t, "/export pdf talk.pdf");
+    ck_assert(pty_wait_text(&t.pty, "that name tells none"));
     tui_say(&t, "/export json over talk.md");
     ck_assert(pty_wait_text(&t.pty, "kB to talk.md"));
     tui_leave(&t);
