@@ -66,6 +66,14 @@ void app_named_list(const struct app_paths *paths, enum app_named kind,
 
 /* ---- personas ------------------------------------------------------------------------------- */
 
+/* The first odd line, such as an option that does not exist. */
+static void note_odd(void *arg, const char *line) {
+    struct cw_err *odd = arg;
+    if (odd->code == CW_OK) {
+        cw_fail(odd, CW_EFORMAT, "%s", line);
+    }
+}
+
 int app_persona_apply(struct app_settings *s, const struct app_paths *paths, const char *name,
                       enum app_origin origin, size_t *n_fixed, struct cw_err *err) {
     char *path = app_named_path(paths, APP_PERSONA, name);
@@ -75,8 +83,13 @@ int app_persona_apply(struct app_settings *s, const struct app_paths *paths, con
     /* read into settings of its own: what the file says is then what has the file's origin */
     struct app_settings read;
     size_t fixed = 0;
+    struct cw_err odd = {0};
+    const struct app_config_sink sink = {.warn = note_odd, .arg = &odd};
     app_settings_init(&read);
-    int rc = app_config_load(&read, path, NULL, err);
+    int rc = app_config_load(&read, path, &sink, err);
+    if (rc == CW_OK && odd.code != CW_OK) { /* half a persona is none */
+        rc = cw_fail(err, odd.code, "%s", odd.text);
+    }
     for (size_t i = 0; i < app_n_options && rc == CW_OK; i++) {
         const struct app_option *o = &app_options[i];
         if (app_settings_origin(&read, o) != APP_CONFIG || strcmp(o->name, "persona") == 0) {

@@ -66,6 +66,7 @@ static size_t n_snapshots(void) {
 
 /* System prompt and persona belong to the conversation. */
 START_TEST(comes_back_with_its_persona) {
+    tui_write_text(&t, ".config/chinwag/personas/odd.ini", "temp = 0.1\nbogus = 4\n");
     tui_write_text(&t, ".config/chinwag/personas/poet.ini", "system = In verse.\ntemp = 1.25\n");
     tui_write_text(&t, ".config/chinwag/config.ini", "system = As ever.\n");
     tui_model_text(&t, "reply one");
@@ -74,6 +75,9 @@ START_TEST(comes_back_with_its_persona) {
     tui_say(&t, "/new");
     ck_assert(pty_wait_no_text(&t.pty, "   reply one"));
     said("of a poet");
+    tui_say(&t, "/persona odd");
+    ck_assert(pty_wait_text(&t.pty, "odd.ini:2: unknown option 'bogus'"));
+    ck_assert(pty_shows(&t.pty, "T 0.80")); /* nor the line before it */
     tui_say(&t, "/system poet");
     ck_assert(pty_wait_text(&t.pty, "T 1.25"));
     ck_assert(pty_wait_text(&t.pty, "persona poet"));
