@@ -427,36 +427,38 @@ static void pick(struct app *a, size_t r) {
     if (a->phase != APP_RUNNING) {
         t->n_several = 0;
     }
-    app_show_path(a);
+    app_show_again(a); /* also the first, which the path went through while it was not shown */
     ui_transcript_to_end(a->transcript);
     app_hint(a, false, "the other replies stay as branches");
 }
 
 static bool pick_key(struct app *a, const struct ui_key *key) {
     struct app_tree *t = &a->tree;
-    size_t last = t->n_several - 1;
+    size_t n = t->n_several;
     enum ui_action action = ui_keymap_find(key->code, key->mods);
-    if ((action == UI_ACT_INTERRUPT || action == UI_ACT_STOP) && app_cancel(a)) {
-        return true;
-    }
-    if (key->mods != 0) {
-        return false;
-    }
-    if (key->code >= '1' && key->code <= '1' + last) {
+    bool plain = key->mods == 0;
+    a->dirty = true;
+    if (action == UI_ACT_INTERRUPT || action == UI_ACT_STOP) {
+        if (!app_cancel(a)) {
+            app_enter(a, NULL);
+        }
+    } else if (plain && key->code >= '1' && key->code < '1' + n) {
         t->picked = key->code - '1';
         app_enter(a, NULL);
-    } else if (key->code == UI_KEY_ENTER) {
+    } else if (plain && key->code == UI_KEY_ENTER) {
         app_enter(a, NULL);
-    } else if (key->code == UI_KEY_LEFT) {
+    } else if (plain && (key->code == UI_KEY_LEFT || key->code == UI_KEY_UP)) {
         t->picked -= t->picked > 0;
-    } else if (key->code == UI_KEY_RIGHT) {
-        t->picked += t->picked < last;
-    } else if (key->code == UI_KEY_TAB) {
-        t->picked = t->picked < last ? t->picked + 1 : 0;
-    } else {
+    } else if (plain && (key->code == UI_KEY_RIGHT || key->code == UI_KEY_DOWN)) {
+        t->picked += t->picked + 1 < n;
+    } else if (plain && key->code == UI_KEY_TAB) {
+        t->picked = t->picked + 1 < n ? t->picked + 1 : 0;
+    } else if (action == UI_ACT_SUSPEND || action == UI_ACT_REDRAW) {
         return false;
+    } else if (!app_act_live(a, action)) { /* nothing leads elsewhere before one is taken */
+        app_hint(a, false,
+                 "nothing can be typed here: arrows mark a reply, Enter or its number takes it");
     }
-    a->dirty = true;
     return true;
 }
 
@@ -481,8 +483,21 @@ static void leave_several(struct app *a) {
     }
 }
 
-const struct app_mode app_mode_several = {
-    .key = pick_key, .close = leave_several, .rows = all_rows, .draw = draw_several};
+static void several_line(struct app *a, int row) {
+    static const char *const running[] = {
+        "pick: arrows mark a reply, Enter or its number takes it, Esc stops them",
+        "Enter or a number takes one, Esc stops", "Enter takes, Esc stops", "Enter takes"};
+    static const char *const done[] = {
+        "pick: arrows mark a reply, Enter or its number takes it, Esc takes the marked one",
+        "Enter or a number takes one, Esc the marked", "Enter, Esc take it", "Enter takes"};
+    app_draw_keys(a, row, a->phase == APP_RUNNING ? running : done, sizeof done / sizeof done[0]);
+}
+
+const struct app_mode app_mode_several = {.key = pick_key,
+                                          .close = leave_several,
+                                          .rows = all_rows,
+                                          .draw = draw_several,
+                                          .line = several_line};
 
 bool app_edit_cancel(struct app *a) {
     if (a->tree.editing == 0) {

@@ -206,12 +206,43 @@ static bool leave(struct app *a, double entered_s, bool go_on, bool *wait) {
     return true;
 }
 
+/* Whether a reply that goes on is asked for, and not one to a question. */
+static bool goes_on(const struct chat_message *reply) {
+    return reply->ids.n > 0 || reply->typed > 0;
+}
+
+/* Tokens of the question alone, of the prompt that the generator counted last; rather too few, 0
+ * where that is not known. */
+static size_t counted_alone(const struct app *a) {
+    const struct chat_message *reply = chat_last(&a->chat), *before = reply->parent->parent;
+    size_t first = chat_window(&a->chat), n = reply->figures.n_prompt;
+    if (goes_on(reply)) {
+        return 0;
+    }
+    if (first + 2 >= a->chat.n) {
+        return n; /* there was nothing else in it */
+    }
+    size_t used =
+        before->window == (first > 0 ? a->chat.window : NULL) ? before->figures.n_ctx_used : 0;
+    return used > 0 && n > used ? n - used : 0;
+}
+
 void app_say_full(struct app *a) {
-    static const char text[] =
-        "The context is full. /new begins a new conversation, /edit N shortens a message, /undo "
-        "takes the last turn back, and with /set overflow drop the oldest turns leave by "
-        "themselves.";
-    app_tell(a, true, text, sizeof text - 1);
+    size_t alone = counted_alone(a);
+    if (alone > n_ctx(a)) {
+        app_hint(a, true, "the message is too long: %zu tokens, the context holds %zu", alone,
+                 n_ctx(a));
+    } else if (a->settings->overflow == APP_OVERFLOW_STOP) {
+        static const char text[] =
+            "The context is full. /new begins a new conversation, /edit N shortens a message, "
+            "/undo takes the last turn back, and with /set overflow drop the oldest turns leave "
+            "by themselves.";
+        app_tell(a, true, text, sizeof text - 1);
+    } else {
+        app_hint(a, true,
+                 "the context is full: it holds %zu tokens, and no earlier turn can leave it",
+                 n_ctx(a));
+    }
 }
 
 enum app_room app_make_room(struct app *a, double entered_s, bool go_on) {
@@ -227,11 +258,14 @@ enum app_room app_make_room(struct app *a, double entered_s, bool go_on) {
     if (least + n_ctx(a) / 32 < n_ctx(a)) {
         return APP_ROOM;
     }
+    if (!go_on && reply->parent->text.len > n_ctx(a) / 2) {
+        return APP_ROOM; /* perhaps too long even alone: counted before anything leaves */
+    }
     bool wait;
     if (leave(a, entered_s, go_on, &wait)) {
         return wait ? APP_ROOM_WAIT : APP_ROOM;
     }
-    if (a->settings->overflow != APP_OVERFLOW_STOP) {
+    if (a->settings->overflow != APP_OVERFLOW_STOP && !(go_on && least >= n_ctx(a))) {
         return APP_ROOM;
     }
     app_say_full(a);
@@ -240,9 +274,9 @@ enum app_room app_make_room(struct app *a, double entered_s, bool go_on) {
 
 bool app_room_after_all(struct app *a) {
     struct chat_message *m = chat_last(&a->chat);
-    bool go_on = m->ids.n > 0 || m->typed > 0;
+    bool go_on = goes_on(m);
     bool wait;
-    if (a->run.cancelled) {
+    if (a->run.cancelled || counted_alone(a) > n_ctx(a)) {
         return false;
     }
     if (!leave(a, 0, go_on, &wait)) {

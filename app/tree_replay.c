@@ -193,7 +193,8 @@ void app_replay_done(struct app *a, enum cw_stop stop, const char *error) {
         ui_transcript_to_end(a->transcript);
     }
     cw_buf_free(&text);
-    app_publish(a); /* the settings of the person again */
+    a->hint[0] = '\0'; /* there is nothing to stop any more */
+    app_publish(a);    /* the settings of the person again */
 }
 
 /* ---- why ------------------------------------------------------------------------------------ */

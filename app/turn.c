@@ -54,7 +54,25 @@ static void give_back(struct app *a, const char *text) {
     app_draft_changed(a);
 }
 
+/* Room was made for nothing: what left is in the context again, and nobody moved. */
+static void put_window_back(struct app *a) {
+    struct chat *c = &a->chat;
+    const struct chat_message *before = a->tree.window_before;
+    if (!a->tree.made_room) {
+        return;
+    }
+    a->tree.made_room = false;
+    while (c->at > 0 && c->places[c->at].leaf == chat_last(c) &&
+           c->places[c->at].window != before) {
+        c->n_places = c->at--;
+    }
+    c->window = a->tree.window_before;
+    c->dirty = true;
+    app_show_path(a); /* while the message is there that the mark stands before */
+}
+
 void app_take_back(struct app *a) {
+    put_window_back(a);
     struct chat_message *reply = chat_last(&a->chat);
     struct chat_message *question = reply->parent;
     char *text = cw_strndup(question->text.data ? question->text.data : "", question->text.len);
@@ -66,6 +84,9 @@ void app_take_back(struct app *a) {
     }
     a->tree.n_several = 0;
     a->tree.picking = false;
+    if (a->mode == &app_mode_several) {
+        app_enter(a, NULL);
+    }
     app_show_forget(a, reply);
     chat_remove(&a->chat, reply);
     if (others) {
@@ -215,6 +236,7 @@ bool app_start_now(struct app *a, double entered_s, bool go_on, size_t n) {
     if (!started) {
         if (go_on) {
             reply->done = true;
+            put_window_back(a);
         } else {
             app_take_back(a);
         }
@@ -439,8 +461,17 @@ static void on_change(struct app *a, const struct cw_event *ev) {
     cw_buf_free(&label);
 }
 
+/* The reply was to go on, and not one token came. */
+static bool went_on_for_nothing(const struct chat_message *m) {
+    return (m->ids.n > 0 || m->typed > 0) && m->n_runs > 0 &&
+           m->runs[m->n_runs - 1].first == m->ids.n;
+}
+
 static void reply_done(struct app *a, struct chat_message *m, const struct cw_event *ev) {
     m->done = true;
+    if (ev->u.done.stop == CW_STOP_ERROR && went_on_for_nothing(m)) {
+        return; /* it is as it was, and ended as it had */
+    }
     m->stop = ev->u.done.stop;
     m->figures = ev->figures;
     for (size_t k = 0; k < m->ids.n; k++) {
@@ -478,7 +509,8 @@ static void several_done(struct app *a, const struct cw_event *ev) {
     if (a->tree.picked >= kept) {
         a->tree.picked = 0;
     }
-    if (kept == 1 && a->tree.picking) { /* nothing to choose from */
+    bool only = kept == 1 && a->tree.picking; /* nothing to choose from */
+    if (only) {
         a->tree.picking = false;
         app_enter(a, NULL);
     }
@@ -486,7 +518,11 @@ static void several_done(struct app *a, const struct cw_event *ev) {
         a->tree.n_several = 0;
     }
     chat_mark(&a->chat);
-    app_show_path(a);
+    if (only) {
+        app_show_again(a); /* its text was shown beside the others only */
+    } else {
+        app_show_path(a);
+    }
 }
 
 static void on_done(struct app *a, const struct cw_event *ev) {
@@ -500,20 +536,26 @@ static void on_done(struct app *a, const struct cw_event *ev) {
     if (!a->tree.picking) {
         reply_done(a, m, ev);
     }
-    bool nothing = m->text.len + m->reasoning.len == 0;
+    bool nothing = m->text.len + m->reasoning.len == 0 && !a->tree.picking;
     bool full = stop == CW_STOP_CONTEXT || (stop == CW_STOP_ERROR && ev->u.done.code == CW_EFULL);
     if (full && !a->tree.picking && app_room_after_all(a)) {
         return; /* it goes on */
     }
-    if (stop == CW_STOP_ERROR && full && a->settings->overflow == APP_OVERFLOW_STOP) {
+    bool came_to_nothing =
+        (nothing || went_on_for_nothing(m)) && (stop == CW_STOP_CANCEL || stop == CW_STOP_ERROR);
+    if (a->tree.made_room) { /* the line that offered to cancel it */
+        a->hint[0] = '\0';
+    }
+    if (stop == CW_STOP_ERROR && full) {
         app_say_full(a);
-    } else if (stop == CW_STOP_ERROR) {
+    }
+    if (came_to_nothing) {
+        put_window_back(a);
+    }
+    if (stop == CW_STOP_ERROR && !full) {
         app_tell(a, true, ev->text, ev->n_text);
     }
-    if (nothing && (stop == CW_STOP_CANCEL || stop == CW_STOP_ERROR)) {
-        if (a->tree.made_room) { /* for nothing */
-            a->chat.window = a->tree.window_before;
-        }
+    if (nothing && came_to_nothing) {
         if (stop == CW_STOP_ERROR) {
             app_empty_queue(a); /* the next one would likely fail as well */
         }

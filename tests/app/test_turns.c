@@ -161,6 +161,81 @@ START_TEST(private_from_the_start) {
 }
 END_TEST
 
+/* A model that says 40 words, once or for ever, and `turns` answers of it. */
+static void small_context(const char *n_ctx, const char *system, bool loop, int turns) {
+    tui_model_words(&t, 40, loop);
+    const char *const args[] = {"-c",  n_ctx, "--overflow", "drop", system ? "--system" : NULL,
+                                system};
+    memcpy(t.more_args, args, sizeof args);
+    t.rows = 40;
+    t.cols = 120;
+    tui_start_idle(&t);
+    for (int i = 0; i < turns; i++) {
+        pty_type(&t.pty, i == 0 ? "one\r" : "two\r");
+        ck_assert(pty_wait_text(&t.pty, i == 0 ? "markov  2" : "markov  4"));
+        ck_assert(pty_wait_text(&t.pty, "idle"));
+    }
+}
+
+/* A message that no context holds comes back, and all that was in the context still is. With a
+ * long system prompt that only shows once room has been made for it. */
+START_TEST(too_long_alone) {
+    static const struct {
+        const char *n_ctx, *system;
+        int bytes;
+    } of[] = {
+        {"256", NULL, 2000},
+        {"256", NULL, 300},
+        {"320",
+         "This is a system prompt of one hundred bytes, or nearly: it is said for ever and "
+         "for ever, and again.",
+         250},
+    };
+    small_context(of[_i].n_ctx, of[_i].system, false, 2);
+    struct cw_buf paste = {0};
+    cw_buf_puts(&paste, "\033[200~");
+    for (int i = 0; i < of[_i].bytes; i++) {
+        cw_buf_puts(&paste, "x");
+    }
+    cw_buf_puts(&paste, "yz\033[201~");
+    pty_send(&t.pty, paste.data, paste.len);
+    cw_buf_free(&paste);
+    ck_assert(pty_wait_text(&t.pty, of[_i].bytes > 1000 ? " > [pasted" : "xyz"));
+    size_t before = t.pty.raw.len;
+    pty_type(&t.pty, "\r");
+    char holds[64];
+    snprintf(holds, sizeof holds, " tokens, the context holds %s", of[_i].n_ctx);
+    ck_assert(pty_wait_text(&t.pty, holds));
+    ck_assert(pty_shows(&t.pty, "the message is too long: "));
+    ck_assert(pty_wait_text(&t.pty, of[_i].bytes > 1000 ? " > [pasted" : "xyz"));
+    ck_assert(!pty_shows(&t.pty, "left the context"));
+    ck_assert(_i == 2 || !pty_raw_has(&t.pty, before, "leave it")); /* not even for a moment */
+    pty_type(&t.pty, "\003");
+    ck_assert(pty_wait_no_text(&t.pty, "xyz"));
+    pty_type(&t.pty, "/restore\r");
+    ck_assert(pty_wait_text(&t.pty, "nothing has left the context"));
+    pty_type(&t.pty, "/undo\r"); /* the second question: what failed is no move */
+    ck_assert(pty_wait_text(&t.pty, " > two"));
+    pty_type(&t.pty, "\003");
+    ck_assert(pty_wait_no_text(&t.pty, " > two"));
+    tui_finish(&t);
+}
+END_TEST
+
+/* A reply that fills the context alone cannot go on, and stays what it is. */
+START_TEST(full_and_continued) {
+    small_context("200", NULL, true, 0);
+    pty_type(&t.pty, "one\r");
+    ck_assert(pty_wait_text(&t.pty, "cut: the context is full"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    pty_type(&t.pty, "/continue\r");
+    ck_assert(pty_wait_text(&t.pty, "the context is full: it holds 200 tokens"));
+    ck_assert(pty_shows(&t.pty, "cut: the context is full"));
+    ck_assert(!pty_shows(&t.pty, "broken off"));
+    tui_finish(&t);
+}
+END_TEST
+
 int main(void) {
     Suite *s = suite_create("turns");
     TCase *c = tcase_create("turns");
@@ -172,6 +247,8 @@ int main(void) {
     tcase_add_test(c, editor_loses_the_file);
     tcase_add_test(c, theme_at_the_start);
     tcase_add_test(c, private_from_the_start);
+    tcase_add_loop_test(c, too_long_alone, 0, 3);
+    tcase_add_test(c, full_and_continued);
     suite_add_tcase(s, c);
     SRunner *sr = srunner_create(s);
     srunner_run_all(sr, CK_NORMAL);

@@ -59,6 +59,7 @@ START_TEST(comes_back) {
     ck_assert(pty_wait_text(&t.pty, "2 · 2/3"));
     tui_say(&t, "/replay");
     ck_assert(pty_wait_text(&t.pty, "the same "));
+    ck_assert(pty_wait_no_text(&t.pty, "Ctrl+C stops"));
     pty_type(&t.pty, "\033[1;4C");
     ck_assert(pty_wait_text(&t.pty, "   edited words"));
     ck_assert(pty_wait_text(&t.pty, "edited"));

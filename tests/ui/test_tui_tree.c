@@ -217,6 +217,85 @@ START_TEST(several_replies_at_once) {
 }
 END_TEST
 
+/* The path went through the first one before it had a text. */
+START_TEST(first_of_several_has_its_text) {
+    tui_model_text(&t, "reply one");
+    t.cols = 120;
+    tui_start_idle(&t);
+    tui_say(&t, "go");
+    ck_assert(pty_wait_text(&t.pty, "   reply one"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_say(&t, "/regen 2");
+    ck_assert(pty_wait_text(&t.pty, "2 replies: 1-2"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    ck_assert(pty_wait_no_text(&t.pty, "...")); /* both are done */
+    pty_type(&t.pty, "1");
+    ck_assert(pty_wait_text(&t.pty, "2 · 2/3"));
+    ck_assert(pty_wait_text(&t.pty, "   reply one"));
+    tui_finish(&t);
+}
+END_TEST
+
+START_TEST(first_of_several_taken_early_is_whole) {
+    tui_model_words(&t, 2000, true);
+    t.rows = 100;
+    t.cols = 120;
+    tui_start_idle(&t);
+    tui_say(&t, "go");
+    ck_assert(pty_wait_text(&t.pty, "   w0000 w0001"));
+    pty_type(&t.pty, "\003");
+    ck_assert(pty_wait_text(&t.pty, "stopped"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_say(&t, "/regen 2");
+    ck_assert(pty_wait_text(&t.pty, "2 replies: 1-2"));
+    ck_assert(pty_wait_text(&t.pty, "w0002"));
+    pty_type(&t.pty, ESC "[20~"); /* F9 */
+    ck_assert(pty_wait_text(&t.pty, "paused"));
+    pty_type(&t.pty, "\r");
+    ck_assert(pty_wait_text(&t.pty, "2 · 2/3"));
+    ck_assert(pty_wait_text(&t.pty, "   w0000 w0001 w0002"));
+    for (int i = 0; i < 3; i++) {
+        pty_type(&t.pty, ESC "[21~"); /* F10: what follows goes behind it */
+        pty_pump(&t.pty, 10);
+    }
+    pty_type(&t.pty, "\003");
+    ck_assert(pty_wait_text(&t.pty, "stopped"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    ck_assert(pty_shows(&t.pty, "   w0000 w0001 w0002"));
+    tui_finish(&t);
+}
+END_TEST
+
+/* What is typed there is for nothing, and is said to be. */
+START_TEST(keys_beside_several_replies) {
+    tui_model_text(&t, "reply one");
+    t.cols = 120;
+    tui_start_idle(&t);
+    tui_say(&t, "go");
+    ck_assert(pty_wait_text(&t.pty, "   reply one"));
+    ck_assert(pty_wait_text(&t.pty, "idle"));
+    tui_say(&t, "/regen 2");
+    ck_assert(pty_wait_text(&t.pty, "2 replies: 1-2"));
+    ck_assert(pty_wait_no_text(&t.pty, "..."));
+    ck_assert(pty_wait_text(&t.pty, "Esc takes the marked one"));
+    ck_assert(!pty_shows(&t.pty, "\n > "));
+    pty_type(&t.pty, "next");
+    ck_assert(pty_wait_text(&t.pty, "nothing can be typed here"));
+    pty_type(&t.pty, ESC "[B"); /* Down, like Right */
+    ck_assert(pty_wait_text(&t.pty, "[2]"));
+    ck_assert(pty_wait_no_text(&t.pty, "nothing can be typed here"));
+    pty_type(&t.pty, ESC "OP"); /* F1, and what would lead elsewhere */
+    ck_assert(pty_wait_text(&t.pty, "nothing can be typed here"));
+    pty_type(&t.pty, BACK);
+    ck_assert(pty_shows(&t.pty, "2 replies: 1-2"));
+    pty_type(&t.pty, ESC);
+    ck_assert(pty_wait_text(&t.pty, "2 · 3/3"));
+    ck_assert(pty_wait_text(&t.pty, "   reply one"));
+    ck_assert(pty_wait_no_text(&t.pty, "2 replies: 1-2"));
+    tui_finish(&t);
+}
+END_TEST
+
 /* ---- replay and why ------------------------------------------------------------------------- */
 
 START_TEST(replays_with_its_changes) {
@@ -555,6 +634,9 @@ int main(void) {
     tcase_add_test(c, undo_and_redo);
     tcase_add_test(c, the_tree_on_screen);
     tcase_add_test(c, several_replies_at_once);
+    tcase_add_test(c, first_of_several_has_its_text);
+    tcase_add_test(c, first_of_several_taken_early_is_whole);
+    tcase_add_test(c, keys_beside_several_replies);
     tcase_add_test(c, replays_with_its_changes);
     tcase_add_test(c, replays_a_continued_reply);
     tcase_add_test(c, oldest_turns_leave);
