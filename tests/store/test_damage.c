@@ -317,9 +317,11 @@ START_TEST(large) {
             for (int i = 0; i < N; i++) {
                 const struct cw_store_message *got = &ev->messages[i];
                 ck_assert_int_eq(got->lost, i == 20);
-                for (size_t k = 13; k < got->text.len; k++) {
-                    ck_assert_msg(got->text.data[k] == 'a' + i % 26, "message %d, byte %zu", i, k);
+                size_t k = 13; /* one check a message: a check a byte takes minutes */
+                while (k < got->text.len && got->text.data[k] == 'a' + i % 26) {
+                    k++;
                 }
+                ck_assert_msg(k >= got->text.len, "message %d, byte %zu", i, k);
             }
             cw_store_event_free(ev);
         }
