@@ -449,9 +449,8 @@ static void forget_typed(struct app *a) {
     struct cw_err err;
     size_t n = 0;
     for (size_t i = 0; i < a->chat.n_all; i++) {
-        cw_buf_putc(&a->chat.all[i]->text, '\0');
-        a->chat.all[i]->text.len--;
-        said[n++] = a->chat.all[i]->text.data;
+        const struct cw_buf *text = &a->chat.all[i]->text;
+        said[n++] = text->data != NULL ? text->data : "";
     }
     if (ui_input_forget(said, n, &err) != CW_OK) {
         app_tell(a, true, err.text, strlen(err.text));

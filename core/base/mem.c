@@ -118,10 +118,14 @@ void *cw_sparse_alloc(size_t bytes) {
     return map_large(bytes, false);
 }
 
+void cw_populate(void *pages, size_t bytes) {
+    madvise(pages, bytes, MADV_POPULATE_WRITE); /* where that is not known faults do it */
+}
+
 void *cw_table_alloc(size_t bytes) {
     void *p = map_large(bytes, true);
     if (p != NULL) {
-        madvise(p, mapped_bytes(bytes), MADV_POPULATE_WRITE); /* else faults do it */
+        cw_populate(p, mapped_bytes(bytes));
     }
     return p;
 }

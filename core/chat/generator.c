@@ -7,13 +7,13 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "chinwag/thread.h"
 #include "chinwag/utf8.h"
 #include "core/chat/generator_impl.h"
 
@@ -224,21 +224,6 @@ static void free_generator(struct cw_generator *g) {
     free(g);
 }
 
-/* Start the thread with every signal blocked that is not the fault of an instruction: the others
- * are for the thread that owns the terminal. */
-static int start_thread(struct cw_generator *g) {
-    sigset_t block, before;
-    sigfillset(&block);
-    const int faults[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        sigdelset(&block, faults[i]);
-    }
-    pthread_sigmask(SIG_BLOCK, &block, &before);
-    int rc = pthread_create(&g->thread, NULL, generator_thread, g);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 int cw_generator_create(struct cw_generator **out, const struct cw_generator_options *opt,
                         const struct cw_sampling *sampling, struct cw_err *err) {
     *out = NULL;
@@ -265,7 +250,7 @@ int cw_generator_create(struct cw_generator **out, const struct cw_generator_opt
     }
     rc = cw_ring_create(&g->ring, opt->ring_slots > 0 ? opt->ring_slots : DEFAULT_SLOTS, err);
     if (rc == CW_OK) {
-        int error = start_thread(g);
+        int error = cw_thread_start(&g->thread, generator_thread, g);
         if (error != 0) {
             rc = cw_fail(err, CW_EIO, "cannot start a thread: %s", strerror(error));
         }

@@ -10,10 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
-#define MADV_POPULATE_WRITE 23
-#endif
-
 enum { DEFAULT_N_CTX = 8192, OS_PAGE = 4096 };
 
 /* Of one layer in a page. */
@@ -188,7 +184,7 @@ void cw_kvcache_drop(struct cw_kvcache *c, uint32_t page) {
 void cw_kvcache_warm(struct cw_kvcache *c) {
     if (c->n_warm == 0 && c->n_free > 0) {
         uint32_t page = c->free[--c->n_free];
-        madvise(c->base + (size_t)page * c->page_bytes, c->page_bytes, MADV_POPULATE_WRITE);
+        cw_populate(c->base + (size_t)page * c->page_bytes, c->page_bytes);
         c->warm[c->n_warm++] = page;
     }
 }

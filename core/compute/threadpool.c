@@ -16,10 +16,10 @@
 
 #include "chinwag/clock.h"
 #include "chinwag/mem.h"
+#include "chinwag/thread.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,25 +183,15 @@ struct cw_pool *cw_pool_create(int n_threads) {
     memset(p, 0, sizeof *p);
     p->n_threads = 1;
     p->workers = cw_calloc((size_t)(n_threads < 1 ? 1 : n_threads), sizeof *p->workers);
-    /* Workers take no signals of the process; those that a fault of their own raises must stay open
-     * (the mapping's SIGBUS handler). */
-    sigset_t block, old;
-    sigfillset(&block);
-    sigdelset(&block, SIGBUS);
-    sigdelset(&block, SIGSEGV);
-    sigdelset(&block, SIGILL);
-    sigdelset(&block, SIGFPE);
-    pthread_sigmask(SIG_BLOCK, &block, &old);
     for (int i = 1; i < n_threads; i++) {
         struct worker *w = &p->workers[i - 1];
         w->pool = p;
         w->index = i;
-        if (pthread_create(&w->thread, NULL, worker_main, w) != 0) {
+        if (cw_thread_start(&w->thread, worker_main, w) != 0) {
             break;
         }
         p->n_threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return p;
 }
 

@@ -5,14 +5,13 @@
  * was cut short makes madvise fail, and forward finds out by itself. */
 #include "core/model/pager.h"
 
-#include "core/model/memory.h"
-
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "chinwag/thread.h"
+#include "core/model/memory.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
 #define MADV_POPULATE_READ 22
@@ -86,12 +85,7 @@ struct cw_pager *cw_pager_start(const struct cw_model *m) {
         }
     }
     add(p, &m->head);
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    int rc = pthread_create(&p->thread, NULL, page_in, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc != 0) {
+    if (cw_thread_start(&p->thread, page_in, p) != 0) {
         free(p->list);
         free(p);
         return NULL;

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "chinwag/thread.h"
 #include "core/store/store_impl.h"
 
 enum { MAX_QUEUED = 64 << 20, MAX_QUERY = 1000 };
@@ -265,7 +266,8 @@ int cw_store_create(struct cw_store **out, const struct cw_store_options *opt, s
     s->vfs = opt->vfs != NULL ? cw_strdup(opt->vfs) : NULL;
     cw_buf_printf(&path, "%s/conversations.db", opt->dir);
     s->path = cw_buf_take(&path);
-    int rc = pthread_create(&s->thread, NULL, store_thread, s);
+    /* without signals: a file that grows past its limit is an error there */
+    int rc = cw_thread_start(&s->thread, store_thread, s);
     if (rc != 0) {
         cw_fail(err, CW_EIO, "no thread for the conversations: %s", strerror(rc));
         close(s->event_fd);

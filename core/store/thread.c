@@ -13,7 +13,6 @@
  * woken.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -414,9 +413,6 @@ void *store_thread(void *store) {
     struct cw_store *s = store;
     struct store_ops taken;
     struct cw_err err = {0};
-    sigset_t all;
-    sigfillset(&all); /* a file that grows past its limit is an error here, not a signal */
-    pthread_sigmask(SIG_BLOCK, &all, NULL);
     int rc = ensure_open(s, &err);
     if (rc != SQLITE_OK) {
         postpone(s, rc, &err);

@@ -30,6 +30,8 @@ void *cw_sparse_alloc(size_t bytes);
 /* The same, brought into memory at once, for what will be filled here and there: one call is
  * cheaper than a fault a page. */
 void *cw_table_alloc(size_t bytes);
+/* Bring whole pages of private memory in before they are written to. */
+void cw_populate(void *pages, size_t bytes);
 void cw_large_free(void *p, size_t bytes);
 
 /* A growable byte string. Zero-initialise; data is NULL or terminated at data[len]. */

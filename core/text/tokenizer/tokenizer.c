@@ -2,10 +2,9 @@
  *
  * Creating a tokenizer from a file, and the small questions about it.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
+#include "chinwag/thread.h"
 #include "tokenizer_impl.h"
 
 /* What a file may name as its model that this program knows by name only. */
@@ -165,15 +164,9 @@ static void *load_beside(void *arg) {
 struct cw_tokenizer_loading *cw_tokenizer_begin(const struct cw_gguf *g,
                                                 const struct cw_tokenizer_options *opt) {
     struct cw_tokenizer_loading *l = cw_calloc(1, sizeof *l);
-    sigset_t block, old;
     l->gguf = g;
     l->pre = opt != NULL && opt->pre != NULL ? cw_strdup(opt->pre) : NULL;
-    /* The process's signals are not for this thread; the mapping's SIGBUS is. */
-    sigfillset(&block);
-    sigdelset(&block, SIGBUS);
-    pthread_sigmask(SIG_BLOCK, &block, &old);
-    l->threaded = pthread_create(&l->thread, NULL, load_beside, l) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    l->threaded = cw_thread_start(&l->thread, load_beside, l) == 0;
     if (!l->threaded) {
         load_beside(l);
     }
