@@ -116,26 +116,30 @@ int app_persona_apply(struct app_settings *s, const struct app_paths *paths, con
 
 /* ---- prompts -------------------------------------------------------------------------------- */
 
-/* The value of `key` in "a=1 b='two words'"; false: there is none. */
+/* The next of "a=1 b='two words'"; a word that is none has no value (NULL). False at the end. */
+static bool next_pair(const char **rest, struct cw_str *key, struct cw_str *value) {
+    const char *p = *rest + strspn(*rest, " \t\n");
+    *key = (struct cw_str){p, strcspn(p, "= \t\n")};
+    *value = (struct cw_str){NULL, 0};
+    p += key->len;
+    if (*p == '=') {
+        char quote = p[1] == '\'' || p[1] == '"' ? p[1] : '\0';
+        p += quote != '\0' ? 2 : 1;
+        const char *end = quote != '\0' ? strchr(p, quote) : p + strcspn(p, " \t\n");
+        end = end != NULL ? end : p + strlen(p);
+        *value = (struct cw_str){p, (size_t)(end - p)};
+        p = end + (quote != '\0' && *end == quote);
+    }
+    *rest = p;
+    return key->len > 0 || value->data != NULL;
+}
+
+/* The value of a key is appended; false: there is none. */
 static bool find_value(const char *values, const char *key, size_t n_key, struct cw_buf *out) {
-    const char *p = values;
-    while (*p != '\0') {
-        p += strspn(p, " \t\n");
-        size_t n = strcspn(p, "= \t\n");
-        if (p[n] != '=') { /* a word that says nothing */
-            p += n;
-            continue;
-        }
-        bool ours = n == n_key && memcmp(p, key, n) == 0;
-        p += n + 1;
-        char quote = *p == '\'' || *p == '"' ? *p++ : '\0';
-        for (; *p != '\0' && (quote != '\0' ? *p != quote : strchr(" \t\n", *p) == NULL); p++) {
-            if (ours) {
-                cw_buf_putc(out, *p);
-            }
-        }
-        p += quote != '\0' && *p == quote;
-        if (ours) {
+    struct cw_str k, value;
+    while (next_pair(&values, &k, &value)) {
+        if (value.data != NULL && k.len == n_key && memcmp(k.data, key, n_key) == 0) {
+            cw_buf_add(out, value.data, value.len);
             return true;
         }
     }
@@ -169,6 +173,14 @@ int app_prompt_fill(const struct app_paths *paths, const char *name, const char 
     if (text == NULL) {
         return err != NULL ? err->code : CW_EIO;
     }
+    struct cw_str key, value;
+    for (const char *rest = values; next_pair(&rest, &key, &value);) {
+        if (value.data == NULL) { /* not to be dropped in silence */
+            free(text);
+            return cw_fail(err, CW_EINVAL, "%.*s is no NAME=VALUE; quotes hold a value of words",
+                           key.len < 40 ? (int)key.len : 40, key.data);
+        }
+    }
     struct cw_buf filled = {0};
     size_t unfilled = 0;
     for (const char *p = text; *p != '\0';) {
@@ -181,8 +193,8 @@ int app_prompt_fill(const struct app_paths *paths, const char *name, const char 
             continue;
         }
         if (!find_value(values, p + 1, n, &filled)) {
+            unfilled += filled.len == 0 || memmem(filled.data, filled.len, p, n + 2) == NULL;
             cw_buf_add(&filled, p, n + 2);
-            unfilled++;
         }
         p += n + 2;
     }

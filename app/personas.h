@@ -29,7 +29,8 @@ int app_persona_apply(struct app_settings *s, const struct app_paths *paths, con
                       enum app_origin origin, size_t *n_fixed, struct cw_err *err);
 
 /* Fill the {placeholders} of prompts/NAME.txt from "key=value key='more words'". One without a
- * value stays as it is, and *missing (may be NULL) tells how many did. Caller must free. */
+ * value stays as it is, and *missing (may be NULL) tells how many did; CW_EINVAL for a word that is
+ * no key=value. Caller must free. */
 int app_prompt_fill(const struct app_paths *paths, const char *name, const char *values, char **out,
                     size_t *missing, struct cw_err *err);
 

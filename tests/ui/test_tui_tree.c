@@ -589,6 +589,7 @@ START_TEST(personas_and_prompts) {
                    "system = Answer in verse.\ntemp = 1.25\nthreads = 7\n");
     tui_write_text(&t, ".config/chinwag/personas/broken.ini", "temp = hot\n");
     tui_write_text(&t, ".config/chinwag/prompts/translate.txt", "Put into {language}: {text}\n");
+    tui_write_text(&t, ".config/chinwag/prompts/twice.txt", "{name} and {name}\n");
     tui_model_text(&t, "ok");
     static const char *const args[] = {"--persona", "poet"};
     memcpy(t.more_args, args, sizeof args);
@@ -615,6 +616,12 @@ START_TEST(personas_and_prompts) {
     pty_type(&t.pty, "\003");
     tui_say(&t, "/prompt translate language=French");
     ck_assert(pty_wait_text(&t.pty, " > Put into French: {text}"));
+    ck_assert(pty_wait_text(&t.pty, "1 placeholder is still"));
+    pty_type(&t.pty, "\003");
+    tui_say(&t, "/prompt translate text=good day language=French");
+    ck_assert(pty_wait_text(&t.pty, "day is no NAME=VALUE"));
+    tui_say(&t, "/prompt twice");
+    ck_assert(pty_wait_text(&t.pty, " > {name} and {name}"));
     ck_assert(pty_wait_text(&t.pty, "1 placeholder is still"));
     pty_type(&t.pty, "\003");
     tui_say(&t, "/prompt nothing");
