@@ -357,19 +357,14 @@ const struct cli_command cli_import = {
 
 static void forget_typed(struct cli *c, const struct cw_store_event *ev, int *status) {
     char *history = app_path_join(c->paths.state, "history");
-    const char **said = cw_reallocarray(NULL, ev->n_messages + 1, sizeof *said);
-    char **texts = cw_calloc(ev->n_messages + 1, sizeof *texts);
+    struct cw_str *said = cw_calloc(ev->n_messages + 1, sizeof *said);
     struct cw_err err;
     for (size_t i = 0; i < ev->n_messages; i++) {
-        said[i] = texts[i] = cw_strndup(ev->messages[i].text.data, ev->messages[i].text.len);
+        said[i] = ev->messages[i].text;
     }
     if (*history && ui_history_forget(history, said, ev->n_messages, &err) != CW_OK) {
         *status = cli_failed("delete", &err);
     }
-    for (size_t i = 0; i < ev->n_messages; i++) {
-        free(texts[i]);
-    }
-    free(texts);
     free(said);
     free(history);
 }

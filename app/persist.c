@@ -445,14 +445,12 @@ void app_persist_rename(struct app *a, const char *title) {
 /* The history of the input line, too, holds what was said. It is not part of what /undelete brings
  * back: a program that is killed must not leave it. */
 static void forget_typed(struct app *a) {
-    const char **said = cw_reallocarray(NULL, a->chat.n_all + 1, sizeof *said);
+    struct cw_str *said = cw_calloc(a->chat.n_all + 1, sizeof *said);
     struct cw_err err;
-    size_t n = 0;
     for (size_t i = 0; i < a->chat.n_all; i++) {
-        const struct cw_buf *text = &a->chat.all[i]->text;
-        said[n++] = text->data != NULL ? text->data : "";
+        said[i] = buf_str(&a->chat.all[i]->text);
     }
-    if (ui_input_forget(said, n, &err) != CW_OK) {
+    if (ui_input_forget(said, a->chat.n_all, &err) != CW_OK) {
         app_tell(a, true, err.text, strlen(err.text));
     }
     free(said);

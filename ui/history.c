@@ -94,17 +94,29 @@ int ui_history_replace(const char *path, void (*write)(void *arg, FILE *f), void
 
 /* ---- forgetting ----------------------------------------------------------------------------- */
 
-bool ui_history_tells(const char *entry, const char *message) {
-    size_t n_entry = strlen(entry), n_message = strlen(message);
-    if (n_entry == 0 || n_message == 0) {
+/* Whether message[from, from + entry.len) is the entry. */
+static bool stands_at(struct cw_str message, size_t from, struct cw_str entry) {
+    return memcmp(message.data + from, entry.data, entry.len) == 0;
+}
+
+bool ui_history_tells(struct cw_str entry, struct cw_str message) {
+    if (entry.len == 0 || message.len == 0) {
         return false;
     }
-    if (entry[0] == '/' && n_message < n_entry) {
-        const char *end = entry + n_entry - n_message;
-        return end[-1] == ' ' && strcmp(end, message) == 0;
+    if (entry.len > message.len) {
+        size_t begin = entry.len - message.len;
+        return entry.data[0] == '/' && entry.data[begin - 1] == ' ' &&
+               stands_at(entry, begin, message);
     }
-    for (const char *at = message; (at = strstr(at, entry)) != NULL; at++) {
-        if ((at == message || at[-1] == '\n') && (at[n_entry] == '\0' || at[n_entry] == '\n')) {
+    size_t more = message.len - entry.len;
+    return ((more == 0 || message.data[entry.len] == '\n') && stands_at(message, 0, entry)) ||
+           (more > 0 && message.data[more - 1] == '\n' && stands_at(message, more, entry));
+}
+
+bool ui_history_tells_any(const char *entry, const struct cw_str *messages, size_t n) {
+    struct cw_str said = {entry, strlen(entry)};
+    for (size_t i = 0; i < n; i++) {
+        if (ui_history_tells(said, messages[i])) {
             return true;
         }
     }
@@ -113,18 +125,15 @@ bool ui_history_tells(const char *entry, const char *message) {
 
 struct forgetting {
     FILE *from, *to;
-    const char *const *messages;
+    const struct cw_str *messages;
     size_t n;
 };
 
 static void keep_entry(void *arg, const char *text, const char *time) {
     const struct forgetting *f = arg;
-    for (size_t i = 0; i < f->n; i++) {
-        if (ui_history_tells(text, f->messages[i])) {
-            return;
-        }
+    if (!ui_history_tells_any(text, f->messages, f->n)) {
+        ui_history_write(f->to, text, time);
     }
-    ui_history_write(f->to, text, time);
 }
 
 static void write_kept(void *arg, FILE *to) {
@@ -133,7 +142,8 @@ static void write_kept(void *arg, FILE *to) {
     ui_history_read(f->from, keep_entry, f);
 }
 
-int ui_history_forget(const char *path, const char *const *messages, size_t n, struct cw_err *err) {
+int ui_history_forget(const char *path, const struct cw_str *messages, size_t n,
+                      struct cw_err *err) {
     struct forgetting f = {.messages = messages, .n = n};
     if (n == 0 || (access(path, F_OK) != 0 && errno == ENOENT)) {
         return CW_OK;

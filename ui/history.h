@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "chinwag/err.h"
+#include "chinwag/mem.h"
 
 enum { UI_HISTORY_MARK = 0x1f };
 
@@ -27,11 +28,13 @@ void ui_history_write(FILE *f, const char *text, const char *time);
 int ui_history_replace(const char *path, void (*write)(void *arg, FILE *f), void *arg,
                        struct cw_err *err);
 
-/* Whether an entry gives away the message: it is the message, or whole lines of it (the rest was
- * attached), or a command that ends with it. */
-bool ui_history_tells(const char *entry, const char *message);
+/* Whether an entry gives away a message: it is the message, or its first or last lines (the rest
+ * was attached), or a command that ends with it. */
+bool ui_history_tells(struct cw_str entry, struct cw_str message);
+bool ui_history_tells_any(const char *entry, const struct cw_str *messages, size_t n);
 /* Take the entries that tell one of messages[0..n) out of the file; without a file there are none.
  * CW_EIO as above. */
-int ui_history_forget(const char *path, const char *const *messages, size_t n, struct cw_err *err);
+int ui_history_forget(const char *path, const struct cw_str *messages, size_t n,
+                      struct cw_err *err);
 
 #endif

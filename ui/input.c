@@ -779,15 +779,11 @@ void ui_input_set(const char *text) {
     cw_buf_free(&copy);
 }
 
-int ui_input_forget(const char *const *messages, size_t n, struct cw_err *err) {
+int ui_input_forget(const struct cw_str *messages, size_t n, struct cw_err *err) {
     open_recalled();
     for (int i = history_length - 1; i >= 0; i--) {
         const HIST_ENTRY *e = history_get(history_base + i);
-        bool tells = false;
-        for (size_t k = 0; e != NULL && k < n && !tells; k++) {
-            tells = ui_history_tells(e->line, messages[k]);
-        }
-        if (tells) {
+        if (e != NULL && ui_history_tells_any(e->line, messages, n)) {
             free_history_entry(remove_history(i));
         }
     }

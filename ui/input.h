@@ -65,7 +65,7 @@ char *ui_input_take(void);
 int ui_input_remember(const char *line, struct cw_err *err);
 /* Take what tells one of messages[0..n) out of it (see ui_history_tells). CW_EIO: the file cannot
  * be written. The line being written must not be an entry of it. */
-int ui_input_forget(const char *const *messages, size_t n, struct cw_err *err);
+int ui_input_forget(const struct cw_str *messages, size_t n, struct cw_err *err);
 
 const char *ui_input_text(size_t *n); /* folds opened; valid until the next call of anything here */
 bool ui_input_empty(void);

@@ -532,7 +532,7 @@ START_TEST(history_forgets) {
                                           "no"};
     static const char *const stay[] = {"no", "/help", "this", "/edit 3 and tell me\nof this too",
                                        "yes or no"};
-    static const char *const said[] = {"tell me\nof this", "yes", ""};
+    static const struct cw_str said[] = {{"tell me\nof this", 15}, {"yes", 3}, {"", 0}};
     char path[128];
     struct cw_err err = {0};
     ck_assert_ptr_nonnull(mkdtemp(dir));
