@@ -10,9 +10,11 @@
 
 #include "app/engine.h"
 #include "app/json.h"
+#include "chinwag/info.h"
 #include "chinwag/template.h"
+#include "core/chat/loader.h"
 
-enum { SHOWN_ELEMENTS = 16, SHOWN_COLUMNS = 56 };
+enum { SHOWN_ELEMENTS = 16, SHOWN_COLUMNS = 56, SHOWN_NAMES = 12, USUAL_CONTEXT = 8192 };
 
 static struct json_object *text(const char *s) {
     return app_json_text(s, strlen(s));
@@ -113,42 +115,48 @@ static struct json_object *metadata(const struct cw_gguf *g) {
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-static struct json_object *tensors_by_type(const struct cw_gguf *g) {
+static struct json_object *tensors_by_type(const struct cw_info *info) {
     struct json_object *out = json_object_new_object();
-    size_t n = cw_gguf_n_tensors(g);
-    for (size_t i = 0; i < n; i++) {
-        const struct cw_tensor *t = cw_gguf_tensor_at(g, i);
-        const struct cw_type_info *type = cw_type_info(t->type);
-        struct json_object *row;
-        if (!type) {
-            continue; /* opening refuses what the table does not know */
-        }
-        if (!json_object_object_get_ex(out, type->name, &row)) {
-            row = json_object_new_object();
-            add_int(row, "n", 0);
-            add_int(row, "bytes", 0);
-            json_object_object_add(out, type->name, row);
-        }
-        json_object_int_inc(json_object_object_get(row, "n"), 1);
-        json_object_int_inc(json_object_object_get(row, "bytes"), (int64_t)t->bytes);
+    for (size_t i = 0; i < info->n_types; i++) {
+        struct json_object *row = json_object_new_object();
+        add_int(row, "n", info->types[i].n_tensors);
+        add_int(row, "bytes", info->types[i].bytes);
+        json_object_object_add(row, "supported", json_object_new_boolean(info->types[i].supported));
+        json_object_object_add(out, info->types[i].name, row);
     }
     return out;
 }
 
-static struct json_object *tensor_list(const struct cw_gguf *g) {
+static const char *type_name(const struct cw_info *info, uint32_t type) {
+    for (size_t i = 0; i < info->n_types; i++) {
+        if (info->types[i].type == type) {
+            return info->types[i].name;
+        }
+    }
+    return "";
+}
+
+static struct json_object *tensor_list(const struct cw_gguf *g, const struct cw_info *info) {
     struct json_object *out = json_object_new_array();
     for (size_t i = 0; i < cw_gguf_n_tensors(g); i++) {
         const struct cw_tensor *t = cw_gguf_tensor_at(g, i);
-        const struct cw_type_info *type = cw_type_info(t->type);
         struct json_object *row = json_object_new_object();
         struct json_object *shape = json_object_new_array();
         for (int d = 0; d < t->n_dims; d++) {
             json_object_array_add(shape, json_object_new_int64(t->dims[d]));
         }
         json_object_object_add(row, "name", app_json_text(t->name.data, t->name.len));
-        json_object_object_add(row, "type", text(type ? type->name : "?"));
+        json_object_object_add(row, "type", text(type_name(info, (uint32_t)t->type)));
         json_object_object_add(row, "shape", shape);
         json_object_array_add(out, row);
+    }
+    return out;
+}
+
+static struct json_object *names(const struct cw_str *v, size_t n) {
+    struct json_object *out = json_object_new_array();
+    for (size_t i = 0; i < n; i++) {
+        json_object_array_add(out, app_json_text(v[i].data, v[i].len));
     }
     return out;
 }
@@ -161,46 +169,17 @@ static void add_problem(struct json_object *list, const char *what, const char *
     json_object_array_add(list, text(line));
 }
 
-static void add_model(struct json_object *out, struct json_object *problems,
-                      const struct cw_gguf *g, const struct app_settings *s) {
+/* How it would run here: only a file that loads says. */
+static void add_engine(struct json_object *out, struct json_object *problems,
+                       const struct cw_gguf *g, const struct app_settings *s) {
     struct cw_model_options opt = app_model_options(s);
     struct cw_model *m = NULL;
-    struct cw_session *session = NULL;
     struct cw_err err = {0};
     if (cw_model_load(&m, g, &opt, &err) != CW_OK) {
         add_problem(problems, "model", err.text);
         return;
     }
     const struct cw_model_info *info = cw_model_get_info(m);
-    struct json_object *hyper = json_object_new_object();
-    json_object_object_add(out, "name", text(info->name));
-    json_object_object_add(out, "architecture", text(info->arch));
-    json_object_object_add(out, "quantisation", text(info->quant));
-    add_int(hyper, "layers", (uint64_t)info->n_layers);
-    add_int(hyper, "embedding", (uint64_t)info->n_embd);
-    add_int(hyper, "heads", (uint64_t)info->n_heads);
-    add_int(hyper, "kv_heads", (uint64_t)info->n_kv_heads);
-    add_int(hyper, "key_width", (uint64_t)info->head_k);
-    add_int(hyper, "value_width", (uint64_t)info->head_v);
-    add_int(hyper, "feed_forward", (uint64_t)info->n_ff);
-    add_int(hyper, "vocabulary", (uint64_t)info->n_vocab);
-    add_int(hyper, "context_trained", info->n_ctx_train);
-    add_int(hyper, "parameters", info->n_params);
-    json_object_object_add(out, "hyperparameters", hyper);
-
-    struct json_object *memory = json_object_new_object();
-    add_int(memory, "weight_bytes", info->weight_bytes);
-    add_int(memory, "kv_bytes_per_token", info->kv_bytes_token);
-    const struct cw_session_options session_opt = app_session_options(s);
-    if (cw_session_create(&session, m, &session_opt, &err) == CW_OK) {
-        add_int(memory, "context", cw_session_n_ctx(session));
-        json_object_object_add(memory, "context_reason", text(cw_session_n_ctx_reason(session)));
-        add_int(memory, "session_bytes", cw_session_bytes(session));
-        add_int(memory, "total_bytes", info->weight_bytes + cw_session_bytes(session));
-    } else {
-        add_problem(problems, "session", err.text);
-    }
-    json_object_object_add(out, "memory", memory);
     json_object_object_add(out, "exact", json_object_new_boolean(info->exact));
     json_object_object_add(out, "float_file", json_object_new_boolean(info->float_file));
     json_object_object_add(out, "blas", json_object_new_boolean(info->blas));
@@ -209,15 +188,79 @@ static void add_model(struct json_object *out, struct json_object *problems,
     for (size_t i = 0; cw_model_notice(m, i); i++) {
         add_problem(problems, "model", cw_model_notice(m, i));
     }
-    cw_session_destroy(session);
     cw_model_destroy(m);
 }
 
+static struct json_object *memory(struct json_object *problems, const struct cw_gguf *g,
+                                  const struct cw_info *info, const struct app_settings *s) {
+    struct json_object *out = json_object_new_object();
+    struct cw_info_memory need = {.n_ctx = (uint32_t)s->n_ctx, .n_ctx_reason = "given"};
+    struct cw_err err = {0};
+    uint64_t bytes = 0, total = 0;
+    add_int(out, "weight_bytes", info->model.weight_bytes);
+    add_int(out, "kv_bytes_per_token", info->model.kv_bytes_token);
+    if (!info->loads) { /* what its keys say: the cache alone */
+        if (need.n_ctx == 0) {
+            uint32_t trained = info->model.n_ctx_train;
+            need.n_ctx = trained < USUAL_CONTEXT ? trained : USUAL_CONTEXT;
+            need.n_ctx_reason = trained < USUAL_CONTEXT ? "trained size" : "default";
+        }
+        bytes = info->model.kv_bytes_token;
+        if (need.n_ctx == 0 || __builtin_mul_overflow(bytes, need.n_ctx, &bytes) ||
+            __builtin_add_overflow(bytes, info->model.weight_bytes, &total)) {
+            return out;
+        }
+    } else if (cw_info_memory(g, need.n_ctx, (enum cw_kv_type)s->kv, s->chunk, &need, &err) ==
+               CW_OK) {
+        total = need.total;
+        bytes = need.total - need.weights;
+    } else {
+        add_problem(problems, "session", err.text);
+        return out;
+    }
+    add_int(out, "context", need.n_ctx);
+    json_object_object_add(out, "context_reason", text(need.n_ctx_reason));
+    add_int(out, "session_bytes", bytes);
+    add_int(out, "total_bytes", total);
+    return out;
+}
+
+static void add_model(struct json_object *out, struct json_object *problems,
+                      const struct cw_gguf *g, const struct cw_info *info,
+                      const struct app_settings *s) {
+    const struct cw_model_info *m = &info->model;
+    struct json_object *hyper = json_object_new_object();
+    json_object_object_add(out, "name", text(m->name));
+    json_object_object_add(out, "architecture", text(info->arch));
+    json_object_object_add(out, "quantisation", text(m->quant));
+    json_object_object_add(out, "loads", json_object_new_boolean(info->loads));
+    add_int(hyper, "layers", (uint64_t)m->n_layers);
+    add_int(hyper, "embedding", (uint64_t)m->n_embd);
+    add_int(hyper, "heads", (uint64_t)m->n_heads);
+    add_int(hyper, "kv_heads", (uint64_t)m->n_kv_heads);
+    add_int(hyper, "key_width", (uint64_t)m->head_k);
+    add_int(hyper, "value_width", (uint64_t)m->head_v);
+    add_int(hyper, "feed_forward", (uint64_t)m->n_ff);
+    add_int(hyper, "vocabulary", (uint64_t)m->n_vocab);
+    add_int(hyper, "context_trained", m->n_ctx_train);
+    add_int(hyper, "parameters", m->n_params);
+    json_object_object_add(out, "hyperparameters", hyper);
+    json_object_object_add(out, "memory", memory(problems, g, info, s));
+    if (info->loads) {
+        add_engine(out, problems, g, s);
+    } else {
+        add_problem(problems, "model", info->why_not);
+    }
+}
+
 static void add_tokenizer(struct json_object *out, struct json_object *problems,
-                          const struct cw_gguf *g, const struct app_settings *s) {
+                          const struct cw_gguf *g, bool needed, const struct app_settings *s) {
     const struct cw_tokenizer_options opt = {.pre = s->pre};
     struct cw_tokenizer *t = NULL;
     struct cw_err err = {0};
+    if (!needed && cw_gguf_key(g, "tokenizer.ggml.model") == NULL) {
+        return; /* a file of another kind */
+    }
     if (cw_tokenizer_create(&t, g, &opt, &err) != CW_OK) {
         add_problem(problems, "tokenizer", err.text);
         return;
@@ -253,25 +296,43 @@ static void add_template(struct json_object *out, struct json_object *problems,
     cw_template_destroy(t);
 }
 
+/* Keys that nobody has asked for by now. What describes the model only, general.*, is left out: it
+ * stands in the metadata; but not samplers that the file recommends and we do not have. */
+static struct json_object *unused_keys(const struct cw_gguf *g) {
+    struct json_object *out = json_object_new_array();
+    for (size_t i = 0; i < cw_gguf_n_keys(g); i++) {
+        struct cw_str name = cw_gguf_key_at(g, i)->name;
+        bool general = name.len >= 8 && memcmp(name.data, "general.", 8) == 0;
+        bool split = name.len >= 6 && memcmp(name.data, "split.", 6) == 0; /* read by opening */
+        if ((!general && !split && !cw_gguf_key_used(g, i)) || cw_not_recommended(name)) {
+            json_object_array_add(out, app_json_text(name.data, name.len));
+        }
+    }
+    return out;
+}
+
 static struct json_object *describe(const struct cli *c, const struct cw_gguf *g) {
     struct json_object *out = json_object_new_object();
     struct json_object *problems = json_object_new_array();
+    struct cw_info *info = cw_info_create(g);
     json_object_object_add(out, "file", text(cw_gguf_path(g)));
-    add_int(out, "file_bytes", cw_gguf_file_bytes(g));
-    add_int(out, "gguf_version", (uint64_t)cw_gguf_version(g));
-    add_int(out, "n_keys", cw_gguf_n_keys(g));
-    add_int(out, "n_tensors", cw_gguf_n_tensors(g));
-    if (cw_gguf_n_tensors(g) > 0) {
-        add_model(out, problems, g, &c->settings);
-    }
-    add_tokenizer(out, problems, g, &c->settings);
+    add_int(out, "file_bytes", info->file_bytes);
+    add_int(out, "gguf_version", (uint64_t)info->version);
+    add_int(out, "n_keys", info->n_keys);
+    add_int(out, "n_tensors", info->n_tensors);
+    add_model(out, problems, g, info, &c->settings);
+    add_tokenizer(out, problems, g, info->loads, &c->settings);
     add_template(out, problems, g);
-    json_object_object_add(out, "tensors_by_type", tensors_by_type(g));
+    json_object_object_add(out, "tensors_by_type", tensors_by_type(info));
     if (cli_has(c, "--tensors")) {
-        json_object_object_add(out, "tensors", tensor_list(g));
+        json_object_object_add(out, "tensors", tensor_list(g, info));
     }
     json_object_object_add(out, "unsupported", problems);
+    json_object_object_add(out, "unused_keys", unused_keys(g));
+    json_object_object_add(out, "unused_tensors",
+                           names(info->unused_tensors, info->n_unused_tensors));
     json_object_object_add(out, "metadata", metadata(g));
+    cw_info_destroy(info);
     return out;
 }
 
@@ -309,8 +370,9 @@ static void print_model(struct cw_buf *out, struct json_object *o) {
     char d[32];
     struct json_object *h = get(o, "hyperparameters");
     struct json_object *m = get(o, "memory");
+    const char *arch = get_text(o, "architecture");
     cw_buf_printf(out, "name          %s\n", get_text(o, "name"));
-    cw_buf_printf(out, "architecture  %s, %s\n", get_text(o, "architecture"),
+    cw_buf_printf(out, "architecture  %s, %s\n", *arch ? arch : "none",
                   get_text(o, "quantisation"));
     cw_buf_printf(out, "parameters    %.1f million\n", (double)get_int(h, "parameters") / 1e6);
     cw_buf_printf(out,
@@ -327,6 +389,13 @@ static void print_model(struct cw_buf *out, struct json_object *o) {
             size(get_int(m, "weight_bytes"), a), size(get_int(m, "session_bytes"), b),
             get_int(m, "context"), get_text(m, "context_reason"),
             size(get_int(m, "kv_bytes_per_token"), d));
+    } else {
+        cw_buf_printf(out, "memory        %s of weights, %s a token of context\n",
+                      size(get_int(m, "weight_bytes"), a),
+                      size(get_int(m, "kv_bytes_per_token"), d));
+    }
+    if (!get(o, "isa")) {
+        return;
     }
     cw_buf_printf(out, "arithmetic    %s; %s kernels, %" PRId64 " threads\n",
                   json_object_get_boolean(get(o, "exact"))
@@ -355,8 +424,9 @@ static void print_tensors(struct cw_buf *out, struct json_object *o) {
     cw_buf_printf(out, "tensors       %" PRId64 "\n", get_int(o, "n_tensors"));
     struct json_object *types = get(o, "tensors_by_type");
     json_object_object_foreach(types, name, type) {
-        cw_buf_printf(out, "  %-11s %5" PRId64 "  %s\n", name, get_int(type, "n"),
-                      size(get_int(type, "bytes"), a));
+        cw_buf_printf(out, "  %-11s %5" PRId64 "  %s%s\n", name, get_int(type, "n"),
+                      size(get_int(type, "bytes"), a),
+                      json_object_get_boolean(get(type, "supported")) ? "" : " (not supported)");
     }
     struct json_object *list = get(o, "tensors");
     for (size_t i = 0; list && i < json_object_array_length(list); i++) {
@@ -369,6 +439,19 @@ static void print_tensors(struct cw_buf *out, struct json_object *o) {
     }
 }
 
+static void print_unused(struct cw_buf *out, const char *what, struct json_object *list) {
+    size_t n = json_object_array_length(list);
+    for (size_t i = 0; i < n && i < SHOWN_NAMES; i++) {
+        char clean[256];
+        const char *raw = json_object_get_string(json_object_array_get_idx(list, i));
+        cw_printable(clean, sizeof clean, raw, strlen(raw));
+        cw_buf_printf(out, "%s%s %s\n", i ? "              " : "not used      ", what, clean);
+    }
+    if (n > SHOWN_NAMES) {
+        cw_buf_printf(out, "              and %zu more (--json names all)\n", n - SHOWN_NAMES);
+    }
+}
+
 static void print(struct cw_buf *out, struct json_object *o) {
     char a[32];
     char path[1024];
@@ -376,9 +459,7 @@ static void print(struct cw_buf *out, struct json_object *o) {
     cw_printable(path, sizeof path, file, strlen(file));
     cw_buf_printf(out, "file          %s (%s, GGUF version %" PRId64 ")\n", path,
                   size(get_int(o, "file_bytes"), a), get_int(o, "gguf_version"));
-    if (get(o, "hyperparameters")) {
-        print_model(out, o);
-    }
+    print_model(out, o);
     struct json_object *t = get(o, "tokenizer");
     if (t) {
         const char *pre = get_text(t, "pre");
@@ -394,27 +475,35 @@ static void print(struct cw_buf *out, struct json_object *o) {
         cw_buf_printf(out, "%s%s\n", i ? "              " : "unsupported   ",
                       json_object_get_string(json_object_array_get_idx(problems, i)));
     }
+    print_unused(out, "key", get(o, "unused_keys"));
+    print_unused(out, "tensor", get(o, "unused_tensors"));
     print_metadata(out, get(o, "metadata"));
 }
 
 static int run(struct cli *c) {
-    struct app_engine e;
+    struct cw_gguf *g = NULL;
     struct cw_err err = {0};
+    char *path = NULL;
     if (c->operand) {
         const struct app_option *model = app_option_find("model");
         app_settings_set(&c->settings, model, c->operand, APP_FLAG, NULL);
     }
-    if (app_engine_open(&e, &c->settings, &c->paths, 0, &err) != CW_OK) {
+    int rc = cli_find_model(&c->settings, &c->paths, &path, &err);
+    if (rc == CW_OK) {
+        rc = cw_gguf_open_any(&g, path, &err);
+    }
+    free(path);
+    if (rc != CW_OK) {
         return cli_failed("", &err);
     }
-    struct json_object *o = describe(c, e.gguf);
+    struct json_object *o = describe(c, g);
     if (cli_has(c, "--json")) {
         app_json_put(cli_out(), o, true);
     } else {
         print(cli_out(), o);
         json_object_put(o);
     }
-    app_engine_close(&e);
+    cw_gguf_close(g);
     return cli_finish();
 }
 

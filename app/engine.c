@@ -40,6 +40,16 @@ struct cw_generator_options app_generator_options(const struct app_settings *s,
     };
 }
 
+/* What of the file is not used or not as it should be. */
+static void tell_notices(const struct app_engine *e) {
+    for (size_t i = 0; e->model && cw_model_notice(e->model, i); i++) {
+        cli_note("%s", cw_model_notice(e->model, i));
+    }
+    for (size_t i = 0; e->tokenizer && cw_tokenizer_notice(e->tokenizer, i); i++) {
+        cli_note("%s", cw_tokenizer_notice(e->tokenizer, i));
+    }
+}
+
 int app_engine_open(struct app_engine *e, const struct app_settings *s,
                     const struct app_paths *paths, unsigned parts, struct cw_err *err) {
     struct cw_tokenizer_loading *tokenizer = NULL;
@@ -64,7 +74,9 @@ int app_engine_open(struct app_engine *e, const struct app_settings *s,
         int tokenizer_rc = cw_tokenizer_end(tokenizer, &e->tokenizer, err);
         rc = tokenizer_rc != CW_OK ? tokenizer_rc : rc;
     }
-    if (rc != CW_OK) {
+    if (rc == CW_OK) {
+        tell_notices(e);
+    } else {
         app_engine_close(e);
     }
     return rc;

@@ -129,7 +129,13 @@ static int refuse_magic(const struct cw_map *m, const char *path, struct cw_err 
         return cw_fail(err, CW_EFORMAT, "%s: too short for a GGUF file (%zu bytes)", path,
                        m->bytes);
     }
-    return cw_fail(err, CW_EFORMAT, "%s: not a GGUF file (it does not begin with GGUF)", path);
+    if (m->bytes >= 64 && memcmp(m->base, m->base + 1, 63) == 0 && m->base[0] == 0) {
+        return cw_fail(err, CW_EFORMAT, "%s: begins with zeros, as an unfinished download does",
+                       path);
+    }
+    char begin[64];
+    cw_printable(begin, sizeof begin, (const char *)m->base, m->bytes < 24 ? m->bytes : 24);
+    return cw_fail(err, CW_EFORMAT, "%s: not a GGUF file (it begins with '%s')", path, begin);
 }
 
 static int check_version(uint32_t version, const char *path, struct cw_err *err) {
@@ -385,10 +391,13 @@ static void measure_unknown(struct cw_tensor *t, const uint64_t *offsets, size_t
 static int place_tensors(struct cw_gguf *g, size_t first, const uint64_t *offsets,
                          const struct cw_map *m, uint64_t data_at, const char *path,
                          struct cw_err *err) {
-    struct cw_tensor *t = g->tensors + first;
     size_t n = g->n_tensors - first;
     uint64_t data_bytes = data_at < m->bytes ? m->bytes - data_at : 0;
-    if (g->any && n > 0) {
+    if (n == 0) {
+        return CW_OK; /* there may be no list at all */
+    }
+    struct cw_tensor *t = g->tensors + first;
+    if (g->any) {
         measure_unknown(t, offsets, n, data_bytes);
     }
     for (size_t i = 0; i < n; i++) {

@@ -86,6 +86,14 @@ static bool read_number(enum cw_gguf_kind kind, const uint8_t *data, uint64_t i,
     return false;
 }
 
+bool cw_gguf_number(const struct cw_gguf_key *k, double *out) {
+    if (k->kind == CW_GGUF_BOOL) {
+        *out = *k->data != 0;
+        return true;
+    }
+    return read_number(k->kind, k->data, 0, out);
+}
+
 int cw_gguf_u32(const struct cw_gguf *g, const char *name, uint32_t *out, struct cw_err *err) {
     const struct cw_gguf_key *k = cw_gguf_key(g, name);
     struct integer v;

@@ -32,13 +32,37 @@ static void missing(struct reader *r) {
     r->rc = cw_fail(r->err, CW_EFORMAT, "key '%s' is missing", r->name);
 }
 
+/* The number that an array with an entry a layer repeats. Layers of different shapes are refused.
+ */
+static int get_repeated(struct reader *r, uint32_t *out) {
+    int32_t *list = NULL;
+    size_t n = 0;
+    int rc = cw_gguf_i32s(r->g, r->name, &list, &n, r->err);
+    for (size_t i = 0; i < n && rc == CW_OK; i++) {
+        if (list[i] < 0 || list[i] != list[0]) {
+            rc = cw_fail(r->err, CW_EUNSUP,
+                         "key '%s' differs from layer to layer, which is not supported", r->name);
+        }
+    }
+    if (rc == CW_OK && n == 0) {
+        rc = cw_fail(r->err, CW_EFORMAT, "key '%s' is an empty array", r->name);
+    }
+    if (rc == CW_OK) {
+        *out = (uint32_t)list[0];
+    }
+    free(list);
+    return rc;
+}
+
 /* A count within low..high; `absent` if the file has none, and an error if that is below low. */
 static int get_int(struct reader *r, const char *key, int low, int high, int absent) {
     uint32_t v = 0;
     if (r->rc != CW_OK) {
         return low;
     }
-    int rc = cw_gguf_u32(r->g, full_name(r, key), &v, r->err);
+    const struct cw_gguf_key *k = cw_gguf_key(r->g, full_name(r, key));
+    int rc = k != NULL && k->kind == CW_GGUF_ARRAY ? get_repeated(r, &v)
+                                                   : cw_gguf_u32(r->g, r->name, &v, r->err);
     if (rc == CW_ENOENT) {
         if (absent < low) {
             missing(r);
@@ -118,6 +142,17 @@ static void read_sizes(struct reader *r, struct cw_hparams *hp) {
     if (r->rc == CW_OK && (int64_t)hp->n_heads * hp->head_v > MAX_DIM) {
         r->rc = cw_fail(r->err, CW_EFORMAT, "%d heads of %d are too wide", hp->n_heads, hp->head_v);
     }
+    bool causal = true;
+    if (r->rc == CW_OK) {
+        int rc = cw_gguf_bool(r->g, full_name(r, "attention.causal"), &causal, r->err);
+        r->rc = rc == CW_ENOENT ? CW_OK : rc;
+    }
+    if (r->rc == CW_OK && !causal) {
+        r->rc = cw_fail(r->err, CW_EUNSUP,
+                        "key '%s' is false: models that look ahead (for embeddings or diffusion) "
+                        "are not supported",
+                        r->name);
+    }
     hp->n_experts = get_int(r, "expert_count", 0, 1 << 16, 0);
     if (r->rc == CW_OK && hp->n_experts == 0 && r->arch->experts == CW_EXPERTS_ALWAYS) {
         full_name(r, "expert_count");
@@ -139,8 +174,8 @@ static void read_sizes(struct reader *r, struct cw_hparams *hp) {
     }
     const char *eps = r->arch->norm == CW_NORM_RMS ? "attention.layer_norm_rms_epsilon"
                                                    : "attention.layer_norm_epsilon";
-    double v = get_float(r, eps, -1.0);
-    if (r->rc == CW_OK && v == -1.0) {
+    double v = get_float(r, eps, (double)NAN);
+    if (r->rc == CW_OK && isnan(v)) {
         missing(r);
     } else if (r->rc == CW_OK && !(v >= 0.0 && v <= 1.0)) {
         r->rc = cw_fail(r->err, CW_EFORMAT, "key '%s' is %g, not from 0 to 1", r->name, v);
@@ -216,6 +251,12 @@ static enum scaling read_scaling_type(struct reader *r) {
     return SCALING_NONE;
 }
 
+/* A rotary base; some converters spell its key in another way. */
+static double get_base(struct reader *r, const char *key, const char *other, double absent) {
+    bool there = cw_gguf_key(r->g, full_name(r, key)) != NULL;
+    return get_float_in(r, there ? key : other, absent, 1.0, 1e12);
+}
+
 static void read_rope(struct reader *r, struct cw_hparams *hp) {
     const struct cw_arch *a = r->arch;
     struct cw_rope_params *p = &hp->rope;
@@ -234,10 +275,10 @@ static void read_rope(struct reader *r, struct cw_hparams *hp) {
         r->rc =
             cw_fail(r->err, CW_EFORMAT, "key '%s' is %d: not an even number", r->name, hp->n_rot);
     }
-    p->base = get_float_in(r, "rope.freq_base", p->base, 1.0, 1e12);
+    p->base = get_base(r, "rope.freq_base", "rope.global.freq_base", p->base);
     enum scaling scaling = read_scaling_type(r);
-    double factor = get_float(r, "rope.scaling.factor", -1.0);
-    if (factor == -1.0) {
+    double factor = get_float(r, "rope.scaling.factor", (double)NAN); /* which no file can say */
+    if (isnan(factor)) {
         factor = get_float(r, "rope.scale_linear", 0.0); /* what files of 2023 have */
     }
     if (r->rc == CW_OK && factor != 0.0 && !(factor >= 0.0625 && factor <= 1e6)) {
@@ -318,7 +359,7 @@ static void read_windows(struct reader *r, struct cw_hparams *hp, bool *local) {
         }
         p->base = 10000.0;
     }
-    p->base = get_float_in(r, "rope.freq_base_swa", p->base, 1.0, 1e12);
+    p->base = get_base(r, "rope.freq_base_swa", "rope.local.freq_base", p->base);
     if (r->rc == CW_OK && p->yarn && p->base <= 1.0) {
         missing(r);
     }
@@ -351,25 +392,6 @@ int cw_hparams_read(struct cw_hparams *hp, bool **local, const struct cw_gguf *g
 
 /* ---- what the file is called -------------------------------------------------------------------
  */
-
-int cw_arch_of(const struct cw_arch **out, const struct cw_gguf *g, struct cw_err *err) {
-    struct cw_str name;
-    int rc = cw_gguf_str(g, "general.architecture", &name, err);
-    if (rc == CW_ENOENT) {
-        return cw_fail(err, CW_EFORMAT, "key 'general.architecture' is missing");
-    }
-    if (rc != CW_OK) {
-        return rc;
-    }
-    *out = cw_arch_find(name);
-    if (*out == NULL) {
-        char list[320];
-        cw_arch_list(list, sizeof list);
-        return cw_fail(err, CW_EUNSUP, "architecture '%.*s' is not supported (these are: %s)",
-                       (int)(name.len < 32 ? name.len : 32), name.data, list);
-    }
-    return CW_OK;
-}
 
 /* Names of general.file_type, as the field numbers them; only those with supported weights. */
 static const char *file_type_name(uint32_t n) {

@@ -124,8 +124,8 @@ static void list_unused(struct cw_info *info, const struct cw_gguf *g, const boo
             info->unused_keys[info->n_unused_keys++] = name;
         }
     }
-    for (size_t i = 0; bound != NULL && i < info->n_tensors; i++) {
-        if (!bound[i]) {
+    for (size_t i = 0; i < info->n_tensors; i++) {
+        if (bound != NULL ? !bound[i] : !cw_gguf_tensor_used(g, i)) {
             info->unused_tensors[info->n_unused_tensors++] = cw_gguf_tensor_at(g, i)->name;
         }
     }
@@ -206,6 +206,7 @@ int cw_info_memory(const struct cw_gguf *g, uint32_t n_ctx, enum cw_kv_type kv, 
     if (rc != CW_OK) {
         return rc;
     }
+    reason = "given";
     n_ctx = n_ctx != 0 ? n_ctx : cw_kvcache_default_n_ctx(m, kv, &reason);
     chunk = chunk > 0 ? chunk : CW_DEFAULT_CHUNK;
     chunk = chunk < CW_MAX_CHUNK ? chunk : CW_MAX_CHUNK;
@@ -216,6 +217,8 @@ int cw_info_memory(const struct cw_gguf *g, uint32_t n_ctx, enum cw_kv_type kv, 
     } else if ((out->kv = cw_kvcache_bytes(m, n_ctx, kv)) == 0) {
         rc = cw_fail(err, CW_ENOMEM, "a context of %u tokens is more than can be addressed", n_ctx);
     } else {
+        out->n_ctx = n_ctx;
+        out->n_ctx_reason = reason;
         out->weights = m->info.weight_bytes;
         out->scratch = cw_scratch_bytes(m, chunk) + cw_session_extra_bytes(m, n_ctx);
         out->total = out->weights + out->kv + out->scratch;

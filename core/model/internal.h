@@ -85,6 +85,12 @@ unsigned cw_weight_kinds(const struct cw_weight *w);
  * the info. Such a model (compute NULL) can be asked and destroyed, not run. */
 int cw_model_bind(struct cw_model **out, const struct cw_gguf *g, struct cw_err *err);
 
+/* A line for cw_model_notice, made fit for a terminal. */
+void cw_model_add_notice(struct cw_model *m, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Once all is bound: notices of what is left over in the file, a failure where it would matter. */
+int cw_model_leftovers(struct cw_model *m, struct cw_err *err);
+
 /* ---- hparams.c ---------------------------------------------------------------------------------
  */
 
@@ -92,7 +98,7 @@ int cw_model_bind(struct cw_model **out, const struct cw_gguf *g, struct cw_err 
  * themselves; `n_vocab` and `max_positions` come from the tensors. *local is allocated. */
 int cw_hparams_read(struct cw_hparams *hp, bool **local, const struct cw_gguf *g,
                     const struct cw_arch *arch, struct cw_err *err);
-/* general.architecture looked up in the table. */
+/* general.architecture looked up in the table; what is no model is refused by its name (kind.c). */
 int cw_arch_of(const struct cw_arch **out, const struct cw_gguf *g, struct cw_err *err);
 /* "Q4_K_M": the type most weight bytes have, with the file type's suffix where that fits. */
 void cw_quant_name(const struct cw_gguf *g, char *out, size_t cap);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * From an open file to a model: every tensor the architecture needs is found, its shape compared
- * with the hyperparameters, and bound; what is left over becomes a notice. */
+ * with the hyperparameters, and bound; what is left over is for leftovers.c to judge. */
 #include "core/model/internal.h"
 #include "core/model/memory.h"
 #include "core/model/pager.h"
@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_NAMED_LEFTOVERS = 5 };
 
 /* The first failure sticks; every binder does nothing after it. */
 struct loader {
@@ -27,9 +25,7 @@ unsigned cw_weight_kinds(const struct cw_weight *w) {
     return w->data != NULL ? 1u << cw_type_info((uint32_t)w->type)->act : 0;
 }
 
-static void notice(struct cw_model *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void notice(struct cw_model *m, const char *fmt, ...) {
+void cw_model_add_notice(struct cw_model *m, const char *fmt, ...) {
     char raw[256], clean[512];
     va_list args;
     va_start(args, fmt);
@@ -148,23 +144,38 @@ static void bind_slices(struct loader *l, int layer, const char *base, const int
     }
 }
 
-/* One matrix an expert: base.weight [n_experts, rows, cols], base.bias [n_experts, rows]. */
-static void bind_experts(struct loader *l, int layer, const char *base, int rows, int cols,
+/* One matrix an expert: ffn_PART_exps.weight [n_experts, rows, cols] with ffn_PART_exps.bias
+ * [n_experts, rows], or, in files of 2023, ffn_PART.E.weight [rows, cols] each. */
+static void bind_experts(struct loader *l, int layer, const char *part, int rows, int cols,
                          bool bias_needed, struct cw_weight **out) {
     int n = l->m->hp.n_experts;
-    tensor_name(l, layer, base, "weight");
-    const struct cw_tensor *t = find(l, cols, rows, n);
-    if (t == NULL) {
-        missing(l);
-        return;
+    char base[32];
+    snprintf(base, sizeof base, "ffn_%s_exps", part);
+    const struct cw_tensor *t = cw_gguf_tensor(l->g, tensor_name(l, layer, base, "weight"));
+    bool whole = t != NULL;
+    const float *bias = NULL;
+    *out = cw_calloc((size_t)n, sizeof **out);
+    if (whole) {
+        t = find(l, cols, rows, n);
+        bias = bind_vector(l, layer, base, "bias", rows, n, bias_needed);
     }
-    const float *bias = bind_vector(l, layer, base, "bias", rows, n, bias_needed);
-    struct cw_weight *w = cw_calloc((size_t)n, sizeof *w);
-    for (int e = 0; e < n; e++) {
-        cw_weight_init(&w[e], t, (int64_t)e * rows, rows);
-        w[e].bias = bias != NULL ? bias + (size_t)e * (size_t)rows : NULL;
+    for (int e = 0; e < n && l->rc == CW_OK; e++) {
+        struct cw_weight *w = &(*out)[e];
+        if (whole) {
+            cw_weight_init(w, t, (int64_t)e * rows, rows);
+            w->bias = bias != NULL ? bias + (size_t)e * (size_t)rows : NULL;
+            continue;
+        }
+        snprintf(base, sizeof base, "ffn_%s.%d", part, e);
+        tensor_name(l, layer, base, "weight");
+        if (e == 0 && cw_gguf_tensor(l->g, l->name) == NULL) { /* the name of today */
+            snprintf(base, sizeof base, "ffn_%s_exps", part);
+            tensor_name(l, layer, base, "weight");
+            missing(l);
+            return;
+        }
+        bind_matrix(l, layer, base, rows, cols, bias_needed, w);
     }
-    *out = w;
 }
 
 /* ---- layers ------------------------------------------------------------------------------------
@@ -209,9 +220,9 @@ static void bind_ffn(struct loader *l, int i, struct cw_layer *y) {
     bool bias = (a->biases & CW_BIAS_FFN) != 0;
     if (hp->n_experts > 0) {
         bind_matrix(l, i, "ffn_gate_inp", hp->n_experts, hp->n_embd, bias, &y->router);
-        bind_experts(l, i, "ffn_gate_exps", hp->n_ff_expert, hp->n_embd, bias, &y->experts_gate);
-        bind_experts(l, i, "ffn_up_exps", hp->n_ff_expert, hp->n_embd, bias, &y->experts_up);
-        bind_experts(l, i, "ffn_down_exps", hp->n_embd, hp->n_ff_expert, bias, &y->experts_down);
+        bind_experts(l, i, "gate", hp->n_ff_expert, hp->n_embd, bias, &y->experts_gate);
+        bind_experts(l, i, "up", hp->n_ff_expert, hp->n_embd, bias, &y->experts_up);
+        bind_experts(l, i, "down", hp->n_embd, hp->n_ff_expert, bias, &y->experts_down);
         return;
     }
     if (a->ffn == CW_FFN_GATED_FUSED) {
@@ -340,31 +351,9 @@ static void check_vocabulary(struct loader *l) {
                     "the vocabulary has %" PRIu64 " tokens but 'token_embd.weight' only %d rows",
                     k->n, rows);
     } else if (k->n < (uint64_t)rows) {
-        notice(l->m,
-               "the vocabulary has %" PRIu64 " tokens, the model %d rows: the rest is padding",
-               k->n, rows);
-    }
-}
-
-/* What the file holds and this program does not use. */
-static void report_leftovers(struct loader *l) {
-    size_t n = 0;
-    for (size_t i = 0; i < cw_gguf_n_tensors(l->g); i++) {
-        const struct cw_tensor *t = cw_gguf_tensor_at(l->g, i);
-        if (!l->m->bound[i] && n++ < MAX_NAMED_LEFTOVERS) {
-            notice(l->m, "tensor '%.*s' is not used", (int)(t->name.len < 96 ? t->name.len : 96),
-                   t->name.data);
-        }
-    }
-    if (n > MAX_NAMED_LEFTOVERS) {
-        notice(l->m, "%zu more tensors are not used", n - MAX_NAMED_LEFTOVERS);
-    }
-    char key[96];
-    uint32_t window = 0;
-    snprintf(key, sizeof key, "%s.attention.sliding_window", l->m->arch->name);
-    if (l->m->arch->window_pattern == 0 && cw_gguf_u32(l->g, key, &window, NULL) == CW_OK &&
-        window != 0 && window < l->m->hp.n_ctx_train) {
-        notice(l->m, "the sliding window of %" PRIu32 " in the file is not applied", window);
+        cw_model_add_notice(
+            l->m, "the vocabulary has %" PRIu64 " tokens, the model %d rows: the rest is padding",
+            k->n, rows);
     }
 }
 
@@ -431,7 +420,7 @@ static int start_compute(struct cw_model *m, const struct cw_model_options *opt,
     }
     m->info.blas = cw_compute_blas(m->compute, &why);
     if (want_blas && !m->info.blas && why != NULL) {
-        notice(m, "%s", why);
+        cw_model_add_notice(m, "%s", why);
     }
     m->info.exact = !m->info.blas;
     m->info.n_threads = cw_compute_n_threads(m->compute);
@@ -457,7 +446,9 @@ int cw_model_bind(struct cw_model **out, const struct cw_gguf *g, struct cw_err 
         check_vocabulary(&l);
     }
     if (l.rc == CW_OK) {
-        report_leftovers(&l);
+        l.rc = cw_model_leftovers(m, err);
+    }
+    if (l.rc == CW_OK) {
         describe(m);
     }
     free(local);

@@ -91,6 +91,9 @@ int cw_rope_check(const struct cw_model *m, struct cw_err *err) {
     if (rc == CW_OK) {
         rc = check_factors(&m->hp, m->rope_long, "rope_factors_long.weight", err);
     }
+    if (rc == CW_OK && m->rope_long != NULL && m->rope_freqs != NULL) {
+        rc = cw_fail(err, CW_EFORMAT, "both rope_freqs and long and short rope factors");
+    }
     if (rc == CW_OK && m->rope_long != NULL && m->hp.n_ctx_orig == 0) {
         rc = cw_fail(err, CW_EFORMAT,
                      "long and short rope factors need rope.scaling.original_context_length");

@@ -93,6 +93,10 @@ int cw_gguf_f32(const struct cw_gguf *g, const char *name, float *out, struct cw
 int cw_gguf_bool(const struct cw_gguf *g, const char *name, bool *out, struct cw_err *err);
 int cw_gguf_str(const struct cw_gguf *g, const char *name, struct cw_str *out, struct cw_err *err);
 
+/* The value of a key as a number, of a bool as 0 or 1; false when it is neither. Does not count as
+ * looking the key up. */
+bool cw_gguf_number(const struct cw_gguf_key *k, double *out);
+
 /* Arrays by name, with the same returns. The results are freshly allocated; the caller must free
  * them (the strings point into the mapping). Integers and floats are converted if in range; an
  * array of bools reads as integers 0 and 1. */

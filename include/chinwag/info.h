@@ -44,7 +44,8 @@ struct cw_info {
     char **notices; /* [n_notices] what loading would report */
     size_t n_notices;
     /* What nothing that is known here uses. Keys of general., tokenizer., split. and quantize. are
-     * left out: they are not the model's. */
+     * left out: they are not the model's. Of a file that does not load: what had not been asked for
+     * when it failed. */
     struct cw_str *unused_keys;
     size_t n_unused_keys;
     struct cw_str *unused_tensors;
@@ -57,9 +58,11 @@ void cw_info_destroy(struct cw_info *info);              /* NULL is fine */
 /* Not counted: copies of weights that kernels lay out for themselves while running, at most as much
  * as the weights again. */
 struct cw_info_memory {
-    uint64_t weights; /* of the file, shared with the page cache */
-    uint64_t kv;      /* reserved; pages cost when used */
-    uint64_t scratch; /* for chunks of that many tokens, scores included */
+    uint32_t n_ctx;           /* as asked for, or the default */
+    const char *n_ctx_reason; /* "given", or why it is that; static storage */
+    uint64_t weights;         /* of the file, shared with the page cache */
+    uint64_t kv;              /* reserved; pages cost when used */
+    uint64_t scratch;         /* for chunks of that many tokens, scores included */
     uint64_t total;
 };
 

@@ -347,6 +347,7 @@ END_TEST
  */
 
 START_TEST(names_what_it_was_given) {
+    static const char zeros[64];
     static const struct {
         const char *text;
         size_t n;
@@ -368,7 +369,9 @@ START_TEST(names_what_it_was_given) {
         {"PK\003\004....", 8, "zip"},
         {"\x1f\x8b......", 8, "gzip"},
         {"\x40\0\0\0\0\0\0\0{\"a\":1}", 16, "safetensors"},
-        {"hello, world", 12, "does not begin with GGUF"},
+        {"hello, world", 12, "not a GGUF file (it begins with 'hello, world')"},
+        {"Entry\x1b[31m not found anywhere at all", 32, "'Entry\\x1B[31m not found any')"},
+        {zeros, sizeof zeros, "begins with zeros"},
         {"GGUF\0\0\0\3", 8, "big-endian"},
         {"GGUF\0\0\0\2", 8, "big-endian"},
         {"GGUF\1\0\0\0\0\0\0\0\0\0\0\0", 16, "version 1 is not supported"},

@@ -3,8 +3,6 @@
  * Helpers of the model suites. */
 #include "tests/model/fixture.h"
 
-#include "tests/support/mkgguf.h"
-
 #include <check.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -129,6 +127,69 @@ void random_ids(int32_t *ids, size_t n, int n_vocab, uint64_t seed) {
         r ^= r << 17;
         ids[i] = (int32_t)((r >> 11) % (uint64_t)n_vocab);
     }
+}
+
+/* ---- a good file with one thing changed -------------------------------------------------------
+ */
+
+const struct run_options plain_run = {
+    .isa = CW_ISA_SCALAR, .n_threads = 1, .n_ctx = 64, .exact = true};
+struct cw_gguf *change_source;
+struct mkgguf change_out;
+
+void change_begin(const char *file) {
+    char *path = model_path(file);
+    ck_assert_ptr_nonnull(path);
+    ck_assert_int_eq(cw_gguf_open(&change_source, path, NULL), CW_OK);
+    mkgguf_init(&change_out);
+    free(path);
+}
+
+const char *change_finish(void) {
+    const char *path = tmp_path("changed.gguf");
+    mkgguf_save(&change_out, path);
+    mkgguf_free(&change_out);
+    cw_gguf_close(change_source);
+    return path;
+}
+
+static bool not_named(void *arg, struct cw_str name) {
+    return arg == NULL || !cw_str_eq(name, arg);
+}
+
+void change_keys_but(const char *name) {
+    mkgguf_copy_keys(&change_out, change_source, not_named, (void *)(uintptr_t)name);
+}
+
+void change_tensors_but(const char *name) {
+    mkgguf_copy_tensors(&change_out, change_source, not_named, (void *)(uintptr_t)name);
+}
+
+float *score_file(const char *path, size_t *n_vocab) {
+    struct fixture f;
+    int32_t ids[24];
+    fixture_open(&f, path, &plain_run);
+    random_ids(ids, 24, 320, 11);
+    *n_vocab = (size_t)cw_model_get_info(f.model)->n_vocab;
+    struct cw_session *s = session_open(&f, &plain_run);
+    ck_assert_int_eq(cw_session_extend(s, ids, 24, NULL, NULL), CW_OK);
+    float *y = cw_reallocarray(NULL, *n_vocab, sizeof *y);
+    memcpy(y, cw_session_logits(s), *n_vocab * sizeof *y);
+    cw_session_destroy(s);
+    fixture_close(&f);
+    return y;
+}
+
+char *notices_of(const char *path) {
+    struct fixture f;
+    struct cw_buf b = {0};
+    fixture_open(&f, path, &plain_run);
+    cw_buf_puts(&b, "");
+    for (size_t i = 0; cw_model_notice(f.model, i) != NULL; i++) {
+        cw_buf_printf(&b, "%s\n", cw_model_notice(f.model, i));
+    }
+    fixture_close(&f);
+    return cw_buf_take(&b);
 }
 
 /* ---- cases -------------------------------------------------------------------------------------

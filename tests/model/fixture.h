@@ -7,6 +7,7 @@
 #define TESTS_MODEL_FIXTURE_H
 
 #include "chinwag/session.h"
+#include "tests/support/mkgguf.h"
 
 struct fixture {
     struct cw_gguf *gguf;
@@ -43,6 +44,27 @@ double nmse(const float *y, const float *r, size_t n);
 
 /* Deterministic ids below n_vocab. */
 void random_ids(int32_t *ids, size_t n, int n_vocab, uint64_t seed);
+
+/* ---- a good file with one thing changed -------------------------------------------------------
+ */
+
+/* Scalar kernels, one thread, a context of 64, exact. */
+extern const struct run_options plain_run;
+/* Between change_begin and change_finish: the file that is read, and the one that is written. */
+extern struct cw_gguf *change_source;
+extern struct mkgguf change_out;
+
+void change_begin(const char *file); /* as model_path, but it must be there */
+/* Copy what `name` does not name (NULL: all). */
+void change_keys_but(const char *name);
+void change_tensors_but(const char *name);
+/* Write the file. Static storage, overwritten by the call after next. */
+const char *change_finish(void);
+
+/* Logits after 24 fixed ids. Caller must free. */
+float *score_file(const char *path, size_t *n_vocab);
+/* The notices of loading `path`, a line each. Caller must free. */
+char *notices_of(const char *path);
 
 struct logits_case {
     char name[96], model[96];

@@ -26,7 +26,9 @@ static const char *const models[] = {
     "tiny-mistral3-F32.gguf",    "tiny-olmo2-F32.gguf",        "tiny-olmo2-window-F32.gguf",
     "tiny-phi3-F32.gguf",        "tiny-phi3-partial-F32.gguf", "tiny-qwen2-F32.gguf",
     "tiny-qwen3-F32.gguf",       "tiny-qwen3moe-F32.gguf",     "tiny-smollm3-F32.gguf",
-    "tiny-starcoder2-F32.gguf",  "tiny-gpt-oss-F32.gguf",
+    "tiny-starcoder2-F32.gguf",  "tiny-gpt-oss-F32.gguf",      "tiny-qwen3moe-few-F32.gguf",
+    "tiny-mixtral-F32.gguf",     "tiny-gpt-oss-few-F32.gguf",  "tiny-llama-one-Q6_K.gguf",
+    "tiny-llama-one-F16.gguf",   "tiny-llama-one-BF16.gguf",
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 

@@ -17,100 +17,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of each architecture but qwen3moe, all in the tree. */
+/* One of each architecture, all in the tree. */
 static const char *const kept[] = {
     "tiny-llama-tied-F32.gguf",   "tiny-gpt2-F32.gguf",         "tiny-qwen2-F32.gguf",
     "tiny-qwen3-F32.gguf",        "tiny-gemma-F32.gguf",        "tiny-gemma2-F32.gguf",
     "tiny-gemma3-F32.gguf",       "tiny-phi3-partial-F32.gguf", "tiny-smollm3-F32.gguf",
     "tiny-olmo2-window-F32.gguf", "tiny-granite-F32.gguf",      "tiny-starcoder2-F32.gguf",
     "tiny-gptneox-F32.gguf",      "tiny-mistral3-F32.gguf",     "tiny-gpt-oss-MXFP4.gguf",
+    "tiny-qwen3moe-few-F32.gguf", "tiny-mixtral-F32.gguf",
 };
 enum { N_KEPT = sizeof kept / sizeof *kept };
-
-static const struct run_options plain = {
-    .isa = CW_ISA_SCALAR, .n_threads = 1, .n_ctx = 64, .exact = true};
-
-/* The file being changed: `source` read, `out` written. */
-static struct cw_gguf *source;
-static struct mkgguf out;
 
 static const char *base_of(struct cw_str name, char *buf, size_t cap) {
     snprintf(buf, cap, "%.*s", (int)name.len, name.data);
     return buf;
 }
 
-static void begin(const char *file) {
-    char *path = model_path(file);
-    ck_assert_ptr_nonnull(path);
-    ck_assert_int_eq(cw_gguf_open(&source, path, NULL), CW_OK);
-    mkgguf_init(&out);
-    free(path);
-}
-
-static const char *finish(void) {
-    const char *path = tmp_path("changed.gguf");
-    mkgguf_save(&out, path);
-    mkgguf_free(&out);
-    cw_gguf_close(source);
-    return path;
-}
-
-static bool not_named(void *arg, struct cw_str name) {
-    return arg == NULL || !cw_str_eq(name, arg);
-}
-
-static void copy_keys_but(const char *name) {
-    mkgguf_copy_keys(&out, source, not_named, (void *)(uintptr_t)name);
-}
-
-static void copy_tensors_but(const char *name) {
-    mkgguf_copy_tensors(&out, source, not_named, (void *)(uintptr_t)name);
-}
-
 /* The value of an F32 tensor of the source. */
 static const float *values(const char *name, size_t *n) {
-    const struct cw_tensor *t = cw_gguf_tensor(source, name);
+    const struct cw_tensor *t = cw_gguf_tensor(change_source, name);
     ck_assert_ptr_nonnull(t);
     ck_assert_int_eq(t->type, CW_F32);
     *n = (size_t)(t->bytes / 4);
     return (const float *)(const void *)t->data;
 }
 
-/* Logits after 24 fixed ids. Caller must free. */
-static float *score(const char *path, size_t *n_vocab) {
-    struct fixture f;
-    int32_t ids[24];
-    fixture_open(&f, path, &plain);
-    random_ids(ids, 24, 320, 11);
-    *n_vocab = (size_t)cw_model_get_info(f.model)->n_vocab;
-    struct cw_session *s = session_open(&f, &plain);
-    ck_assert_int_eq(cw_session_extend(s, ids, 24, NULL, NULL), CW_OK);
-    float *y = cw_reallocarray(NULL, *n_vocab, sizeof *y);
-    memcpy(y, cw_session_logits(s), *n_vocab * sizeof *y);
-    cw_session_destroy(s);
-    fixture_close(&f);
-    return y;
-}
-
 static float *score_kept(const char *file) {
     size_t n;
     char *path = model_path(file);
     ck_assert_ptr_nonnull(path);
-    float *y = score(path, &n);
+    float *y = score_file(path, &n);
     free(path);
     return y;
-}
-
-/* The notices of loading `path`, in one string. Caller must free. */
-static char *notices_of(const char *path) {
-    struct fixture f;
-    struct cw_buf b = {0};
-    fixture_open(&f, path, &plain);
-    for (size_t i = 0; cw_model_notice(f.model, i) != NULL; i++) {
-        cw_buf_printf(&b, "%s\n", cw_model_notice(f.model, i));
-    }
-    fixture_close(&f);
-    return cw_buf_take(&b);
 }
 
 /* ---- keys --------------------------------------------------------------------------------------
@@ -127,21 +65,21 @@ START_TEST(every_kept_model_loads_without_notices) {
 END_TEST
 
 START_TEST(unsupported_architecture) {
-    begin(kept[0]);
-    copy_keys_but("general.architecture");
-    mkgguf_str(&out, "general.architecture",
+    change_begin(kept[0]);
+    change_keys_but("general.architecture");
+    mkgguf_str(&change_out, "general.architecture",
                "mam\x1b"
                "ba");
-    copy_tensors_but(NULL);
-    const char *path = finish();
+    change_tensors_but(NULL);
+    const char *path = change_finish();
     load_fails(path, CW_EUNSUP, "'mam\\x1Bba' is not supported");
     for (size_t i = 0; cw_arch_name(i) != NULL; i++) {
         load_fails(path, CW_EUNSUP, cw_arch_name(i));
     }
-    begin(kept[0]);
-    copy_keys_but("general.architecture");
-    copy_tensors_but(NULL);
-    load_fails(finish(), CW_EFORMAT, "'general.architecture' is missing");
+    change_begin(kept[0]);
+    change_keys_but("general.architecture");
+    change_tensors_but(NULL);
+    load_fails(change_finish(), CW_EFORMAT, "'general.architecture' is missing");
 }
 END_TEST
 
@@ -161,10 +99,10 @@ START_TEST(missing_keys) {
         {"tiny-gpt-oss-MXFP4.gguf", "gpt-oss.expert_used_count"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin(cases[i].file);
-        copy_keys_but(cases[i].key);
-        copy_tensors_but(NULL);
-        load_fails(finish(), CW_EFORMAT, cases[i].key);
+        change_begin(cases[i].file);
+        change_keys_but(cases[i].key);
+        change_tensors_but(NULL);
+        load_fails(change_finish(), CW_EFORMAT, cases[i].key);
     }
 }
 END_TEST
@@ -212,22 +150,22 @@ START_TEST(wrong_keys) {
         {"llama.expert_count", 4, CW_EFORMAT}, /* without the keys and tensors of experts */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin("tiny-llama-tied-F32.gguf");
-        copy_keys_but(cases[i].key);
+        change_begin("tiny-llama-tied-F32.gguf");
+        change_keys_but(cases[i].key);
         double v = cases[i].value;
         if (v >= 0 && v == (double)(uint32_t)v) {
-            mkgguf_u32(&out, cases[i].key, (uint32_t)v);
+            mkgguf_u32(&change_out, cases[i].key, (uint32_t)v);
         } else {
-            mkgguf_f32(&out, cases[i].key, (float)v);
+            mkgguf_f32(&change_out, cases[i].key, (float)v);
         }
-        copy_tensors_but(NULL);
-        load_fails(finish(), cases[i].rc, "changed.gguf: ");
+        change_tensors_but(NULL);
+        load_fails(change_finish(), cases[i].rc, "changed.gguf: ");
     }
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but("llama.attention.head_count_kv");
-    mkgguf_u32(&out, "llama.attention.head_count_kv", 3);
-    copy_tensors_but(NULL);
-    load_fails(finish(), CW_EFORMAT, "does not divide the 4 heads");
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but("llama.attention.head_count_kv");
+    mkgguf_u32(&change_out, "llama.attention.head_count_kv", 3);
+    change_tensors_but(NULL);
+    load_fails(change_finish(), CW_EFORMAT, "does not divide the 4 heads");
 }
 END_TEST
 
@@ -239,34 +177,34 @@ START_TEST(keys_of_other_types) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         for (int kind = 0; kind < 4; kind++) {
             int64_t negative = -2;
-            begin("tiny-llama-tied-F32.gguf");
-            copy_keys_but(keys[i]);
+            change_begin("tiny-llama-tied-F32.gguf");
+            change_keys_but(keys[i]);
             if (kind == 0) {
-                mkgguf_str(&out, keys[i], "2");
+                mkgguf_str(&change_out, keys[i], "2");
             } else if (kind == 1) {
-                mkgguf_bool(&out, keys[i], true);
+                mkgguf_bool(&change_out, keys[i], true);
             } else if (kind == 2) {
-                mkgguf_strs(&out, keys[i], one, 1);
+                mkgguf_strs(&change_out, keys[i], one, 1);
             } else {
-                mkgguf_scalar(&out, keys[i], CW_GGUF_I64, &negative, 8);
+                mkgguf_scalar(&change_out, keys[i], CW_GGUF_I64, &negative, 8);
             }
-            copy_tensors_but(NULL);
-            load_fails(finish(), CW_EFORMAT, keys[i]);
+            change_tensors_but(NULL);
+            load_fails(change_finish(), CW_EFORMAT, keys[i]);
         }
     }
     /* Another width is no fault. */
     int64_t layers = 2;
     uint8_t heads = 4;
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but("llama.block_count");
-    mkgguf_scalar(&out, "llama.block_count", CW_GGUF_I64, &layers, 8);
-    copy_tensors_but(NULL);
-    free(notices_of(finish()));
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but("llama.attention.head_count");
-    mkgguf_scalar(&out, "llama.attention.head_count", CW_GGUF_U8, &heads, 1);
-    copy_tensors_but(NULL);
-    free(notices_of(finish()));
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but("llama.block_count");
+    mkgguf_scalar(&change_out, "llama.block_count", CW_GGUF_I64, &layers, 8);
+    change_tensors_but(NULL);
+    free(notices_of(change_finish()));
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but("llama.attention.head_count");
+    mkgguf_scalar(&change_out, "llama.attention.head_count", CW_GGUF_U8, &heads, 1);
+    change_tensors_but(NULL);
+    free(notices_of(change_finish()));
 }
 END_TEST
 
@@ -274,31 +212,31 @@ START_TEST(window_patterns) {
     size_t n;
     uint8_t list[4] = {1, 0, 1, 1};
     float *expected = score_kept("tiny-gemma3-F32.gguf");
-    begin("tiny-gemma3-F32.gguf"); /* pattern 2: layers 0 and 2 are local */
-    copy_keys_but("gemma3.attention.sliding_window_pattern");
-    mkgguf_array(&out, "gemma3.attention.sliding_window_pattern", CW_GGUF_BOOL, 3, list, 3);
-    copy_tensors_but(NULL);
-    float *y = score(finish(), &n);
+    change_begin("tiny-gemma3-F32.gguf"); /* pattern 2: layers 0 and 2 are local */
+    change_keys_but("gemma3.attention.sliding_window_pattern");
+    mkgguf_array(&change_out, "gemma3.attention.sliding_window_pattern", CW_GGUF_BOOL, 3, list, 3);
+    change_tensors_but(NULL);
+    float *y = score_file(change_finish(), &n);
     ck_assert(same_bits(y, expected, n));
     free(y);
-    begin("tiny-gemma3-F32.gguf");
-    copy_keys_but("gemma3.attention.sliding_window_pattern");
+    change_begin("tiny-gemma3-F32.gguf");
+    change_keys_but("gemma3.attention.sliding_window_pattern");
     list[0] = 0;
-    mkgguf_array(&out, "gemma3.attention.sliding_window_pattern", CW_GGUF_BOOL, 3, list, 3);
-    copy_tensors_but(NULL);
-    y = score(finish(), &n);
+    mkgguf_array(&change_out, "gemma3.attention.sliding_window_pattern", CW_GGUF_BOOL, 3, list, 3);
+    change_tensors_but(NULL);
+    y = score_file(change_finish(), &n);
     ck_assert(!same_bits(y, expected, n));
     free(y);
-    begin("tiny-gemma3-F32.gguf");
-    copy_keys_but("gemma3.attention.sliding_window_pattern");
-    mkgguf_array(&out, "gemma3.attention.sliding_window_pattern", CW_GGUF_BOOL, 4, list, 4);
-    copy_tensors_but(NULL);
-    load_fails(finish(), CW_EFORMAT, "4 entries for 3 layers");
-    begin("tiny-gemma3-F32.gguf");
-    copy_keys_but("gemma3.attention.sliding_window_pattern");
-    mkgguf_u32(&out, "gemma3.attention.sliding_window_pattern", 0);
-    copy_tensors_but(NULL);
-    load_fails(finish(), CW_EFORMAT, "sliding_window_pattern");
+    change_begin("tiny-gemma3-F32.gguf");
+    change_keys_but("gemma3.attention.sliding_window_pattern");
+    mkgguf_array(&change_out, "gemma3.attention.sliding_window_pattern", CW_GGUF_BOOL, 4, list, 4);
+    change_tensors_but(NULL);
+    load_fails(change_finish(), CW_EFORMAT, "4 entries for 3 layers");
+    change_begin("tiny-gemma3-F32.gguf");
+    change_keys_but("gemma3.attention.sliding_window_pattern");
+    mkgguf_u32(&change_out, "gemma3.attention.sliding_window_pattern", 0);
+    change_tensors_but(NULL);
+    load_fails(change_finish(), CW_EFORMAT, "sliding_window_pattern");
     free(expected);
 }
 END_TEST
@@ -308,16 +246,16 @@ END_TEST
 
 START_TEST(missing_tensors) {
     size_t n_optional = 0;
-    begin(kept[_i]);
-    size_t n = cw_gguf_n_tensors(source);
-    cw_gguf_close(source);
+    change_begin(kept[_i]);
+    size_t n = cw_gguf_n_tensors(change_source);
+    cw_gguf_close(change_source);
     for (size_t i = 0; i < n; i++) {
         char name[96];
-        begin(kept[_i]);
-        base_of(cw_gguf_tensor_at(source, i)->name, name, sizeof name);
-        copy_keys_but(NULL);
-        copy_tensors_but(name);
-        const char *path = finish();
+        change_begin(kept[_i]);
+        base_of(cw_gguf_tensor_at(change_source, i)->name, name, sizeof name);
+        change_keys_but(NULL);
+        change_tensors_but(name);
+        const char *path = change_finish();
         if (strcmp(name, "output.weight") == 0) { /* tied then */
             n_optional++;
             free(notices_of(path));
@@ -331,13 +269,13 @@ END_TEST
 
 /* Each tensor with one row more, and with its rows twice as long. */
 START_TEST(wrong_shapes) {
-    begin(kept[_i]);
-    size_t n = cw_gguf_n_tensors(source);
-    cw_gguf_close(source);
+    change_begin(kept[_i]);
+    size_t n = cw_gguf_n_tensors(change_source);
+    cw_gguf_close(change_source);
     for (size_t i = 0; i < 2 * n; i++) {
         char name[96];
-        begin(kept[_i]);
-        const struct cw_tensor *t = cw_gguf_tensor_at(source, i / 2);
+        change_begin(kept[_i]);
+        const struct cw_tensor *t = cw_gguf_tensor_at(change_source, i / 2);
         base_of(t->name, name, sizeof name);
         uint64_t dims[4] = {(uint64_t)t->dims[0], (uint64_t)t->dims[1], (uint64_t)t->dims[2], 1};
         bool longer = i % 2 == 0;
@@ -349,11 +287,11 @@ START_TEST(wrong_shapes) {
         struct cw_buf data = {0};
         cw_buf_add(&data, t->data, (size_t)t->bytes);
         cw_buf_add(&data, t->data, (size_t)t->bytes);
-        copy_keys_but(NULL);
-        mkgguf_tensor(&out, name, t->type, (uint32_t)t->n_dims, dims, data.data, data.len);
-        copy_tensors_but(name);
+        change_keys_but(NULL);
+        mkgguf_tensor(&change_out, name, t->type, (uint32_t)t->n_dims, dims, data.data, data.len);
+        change_tensors_but(name);
         cw_buf_free(&data);
-        const char *path = finish();
+        const char *path = change_finish();
         bool rows_of_table = !longer && (strcmp(name, "token_embd.weight") == 0 ||
                                          strcmp(name, "position_embd.weight") == 0);
         if (rows_of_table) { /* padding where nothing else counts its rows */
@@ -374,26 +312,26 @@ END_TEST
 
 START_TEST(leftover_tensors) {
     float f[64] = {1};
-    begin("tiny-qwen2-F32.gguf");
-    copy_keys_but(NULL);
-    copy_tensors_but(NULL);
-    mkgguf_tensor(&out, "blk.0.attn_q_norm.weight", CW_F32, 1, (const uint64_t[]){16}, f, 64);
-    mkgguf_tensor(&out, "blk.7.attn_q.weight", CW_F32, 1, (const uint64_t[]){16}, f, 64);
-    mkgguf_tensor(&out, "model.layers.0.x", CW_F32, 1, (const uint64_t[]){16}, f, 64);
-    char *notices = notices_of(finish());
-    ck_assert_ptr_nonnull(strstr(notices, "'blk.0.attn_q_norm.weight' is not used"));
+    change_begin("tiny-qwen2-F32.gguf");
+    change_keys_but(NULL);
+    change_tensors_but(NULL);
+    mkgguf_tensor(&change_out, "blk.0.extra", CW_F32, 1, (const uint64_t[]){16}, f, 64);
+    mkgguf_tensor(&change_out, "blk.7.attn_q.weight", CW_F32, 1, (const uint64_t[]){16}, f, 64);
+    mkgguf_tensor(&change_out, "model.layers.0.x", CW_F32, 1, (const uint64_t[]){16}, f, 64);
+    char *notices = notices_of(change_finish());
+    ck_assert_ptr_nonnull(strstr(notices, "'blk.0.extra' is not used"));
     ck_assert_ptr_nonnull(strstr(notices, "'blk.7.attn_q.weight' is not used"));
     ck_assert_ptr_nonnull(strstr(notices, "'model.layers.0.x' is not used"));
     free(notices);
-    begin("tiny-qwen2-F32.gguf");
-    copy_keys_but(NULL);
-    copy_tensors_but(NULL);
+    change_begin("tiny-qwen2-F32.gguf");
+    change_keys_but(NULL);
+    change_tensors_but(NULL);
     for (int i = 0; i < 300; i++) {
         char name[32];
         snprintf(name, sizeof name, "junk.%d", i);
-        mkgguf_tensor(&out, name, CW_F32, 1, (const uint64_t[]){16}, f, 64);
+        mkgguf_tensor(&change_out, name, CW_F32, 1, (const uint64_t[]){16}, f, 64);
     }
-    notices = notices_of(finish());
+    notices = notices_of(change_finish());
     ck_assert_ptr_nonnull(strstr(notices, "295 more tensors are not used"));
     ck_assert_uint_lt(strlen(notices), 1000);
     free(notices);
@@ -408,14 +346,15 @@ START_TEST(unexpected_bias_is_used) {
         bias[i] = 0.05f * (float)(i - 32);
     }
     float *expected = score_kept("tiny-qwen2-F32.gguf");
-    begin("tiny-qwen2-F32.gguf");
-    copy_keys_but(NULL);
-    copy_tensors_but(NULL);
-    mkgguf_tensor(&out, "blk.1.attn_output.bias", CW_F32, 1, (const uint64_t[]){64}, bias, 256);
-    const char *path = finish();
+    change_begin("tiny-qwen2-F32.gguf");
+    change_keys_but(NULL);
+    change_tensors_but(NULL);
+    mkgguf_tensor(&change_out, "blk.1.attn_output.bias", CW_F32, 1, (const uint64_t[]){64}, bias,
+                  256);
+    const char *path = change_finish();
     char *notices = notices_of(path);
     ck_assert_str_eq(notices, "");
-    float *y = score(path, &n);
+    float *y = score_file(path, &n);
     ck_assert(nmse(y, expected, n) > 1e-3);
     free(y);
     free(notices);
@@ -424,11 +363,11 @@ START_TEST(unexpected_bias_is_used) {
 END_TEST
 
 START_TEST(window_that_is_not_applied) {
-    begin("tiny-starcoder2-F32.gguf");
-    copy_keys_but(NULL);
-    mkgguf_u32(&out, "starcoder2.attention.sliding_window", 16);
-    copy_tensors_but(NULL);
-    char *notices = notices_of(finish());
+    change_begin("tiny-starcoder2-F32.gguf");
+    change_keys_but(NULL);
+    mkgguf_u32(&change_out, "starcoder2.attention.sliding_window", 16);
+    change_tensors_but(NULL);
+    char *notices = notices_of(change_finish());
     ck_assert_ptr_nonnull(strstr(notices, "sliding window of 16"));
     free(notices);
 }
@@ -442,17 +381,17 @@ START_TEST(tied_embeddings) {
     size_t n, bytes;
     float *tied = score_kept("tiny-llama-tied-F32.gguf");
     for (int other = 0; other < 2; other++) {
-        begin("tiny-llama-tied-F32.gguf");
+        change_begin("tiny-llama-tied-F32.gguf");
         const float *e = values("token_embd.weight", &bytes);
         float *copy = cw_reallocarray(NULL, bytes, sizeof *copy);
         memcpy(copy, e, bytes * sizeof *copy);
         copy[64 * 5 + 3] += (float)other;
-        copy_keys_but(NULL);
-        copy_tensors_but(NULL);
-        mkgguf_tensor(&out, "output.weight", CW_F32, 2, (const uint64_t[]){64, bytes / 64}, copy,
-                      bytes * sizeof *copy);
+        change_keys_but(NULL);
+        change_tensors_but(NULL);
+        mkgguf_tensor(&change_out, "output.weight", CW_F32, 2, (const uint64_t[]){64, bytes / 64},
+                      copy, bytes * sizeof *copy);
         free(copy);
-        float *y = score(finish(), &n);
+        float *y = score_file(change_finish(), &n);
         ck_assert_int_eq(same_bits(y, tied, n), other == 0);
         free(y);
     }
@@ -463,39 +402,40 @@ END_TEST
 START_TEST(padded_vocabulary) {
     size_t n_values, n;
     float *expected = score_kept("tiny-llama-tied-F32.gguf");
-    begin("tiny-llama-tied-F32.gguf");
+    change_begin("tiny-llama-tied-F32.gguf");
     const float *e = values("token_embd.weight", &n_values);
     struct cw_buf data = {0};
     cw_buf_add(&data, e, n_values * sizeof *e);
     cw_buf_add(&data, e, 12 * 64 * sizeof *e);
-    copy_keys_but(NULL);
-    copy_tensors_but("token_embd.weight");
-    mkgguf_tensor(&out, "token_embd.weight", CW_F32, 2, (const uint64_t[]){64, 332}, data.data,
-                  data.len);
+    change_keys_but(NULL);
+    change_tensors_but("token_embd.weight");
+    mkgguf_tensor(&change_out, "token_embd.weight", CW_F32, 2, (const uint64_t[]){64, 332},
+                  data.data, data.len);
     cw_buf_free(&data);
-    const char *path = finish();
+    const char *path = change_finish();
     char *notices = notices_of(path);
     ck_assert_ptr_nonnull(strstr(notices, "320 tokens, the model 332 rows"));
     free(notices);
-    float *y = score(path, &n);
+    float *y = score_file(path, &n);
     ck_assert_uint_eq(n, 332);
     ck_assert(same_bits(y, expected, 320));
     free(y);
     free(expected);
     /* Fewer rows than tokens would be read past their end. */
-    begin("tiny-llama-tied-F32.gguf");
+    change_begin("tiny-llama-tied-F32.gguf");
     e = values("token_embd.weight", &n_values);
-    copy_keys_but(NULL);
-    copy_tensors_but("token_embd.weight");
-    mkgguf_tensor(&out, "token_embd.weight", CW_F32, 2, (const uint64_t[]){64, 256}, e, 65536);
-    load_fails(finish(), CW_EFORMAT, "320 tokens");
+    change_keys_but(NULL);
+    change_tensors_but("token_embd.weight");
+    mkgguf_tensor(&change_out, "token_embd.weight", CW_F32, 2, (const uint64_t[]){64, 256}, e,
+                  65536);
+    load_fails(change_finish(), CW_EFORMAT, "320 tokens");
 }
 END_TEST
 
 static void add_whole(struct cw_buf *b, const char *format, int layer, const char *part) {
     char name[96];
     snprintf(name, sizeof name, format, layer, part);
-    const struct cw_tensor *t = cw_gguf_tensor(source, name);
+    const struct cw_tensor *t = cw_gguf_tensor(change_source, name);
     ck_assert_ptr_nonnull(t);
     cw_buf_add(b, t->data, (size_t)t->bytes);
 }
@@ -511,9 +451,9 @@ static bool not_projection(void *arg, struct cw_str name) {
 START_TEST(fused_projections) {
     size_t n;
     float *expected = score_kept("tiny-qwen2-F32.gguf");
-    begin("tiny-qwen2-F32.gguf");
-    copy_keys_but(NULL);
-    mkgguf_copy_tensors(&out, source, not_projection, NULL);
+    change_begin("tiny-qwen2-F32.gguf");
+    change_keys_but(NULL);
+    mkgguf_copy_tensors(&change_out, change_source, not_projection, NULL);
     for (int i = 0; i < 2; i++) {
         static const char *const parts[] = {"q", "k", "v"};
         struct cw_buf w = {0}, b = {0};
@@ -523,13 +463,13 @@ START_TEST(fused_projections) {
             add_whole(&b, "blk.%d.attn_%s.bias", i, parts[p]);
         }
         snprintf(name, sizeof name, "blk.%d.attn_qkv.weight", i);
-        mkgguf_tensor(&out, name, CW_F32, 2, (const uint64_t[]){64, 128}, w.data, w.len);
+        mkgguf_tensor(&change_out, name, CW_F32, 2, (const uint64_t[]){64, 128}, w.data, w.len);
         snprintf(name, sizeof name, "blk.%d.attn_qkv.bias", i);
-        mkgguf_tensor(&out, name, CW_F32, 1, (const uint64_t[]){128}, b.data, b.len);
+        mkgguf_tensor(&change_out, name, CW_F32, 1, (const uint64_t[]){128}, b.data, b.len);
         cw_buf_free(&w);
         cw_buf_free(&b);
     }
-    float *y = score(finish(), &n);
+    float *y = score_file(change_finish(), &n);
     ck_assert(same_bits(y, expected, n));
     free(y);
     free(expected);
@@ -547,7 +487,7 @@ static void add_permuted(const char *name, int n_heads) {
             memcpy(p + (h * 16 + to) * 64, w + (h * 16 + i) * 64, 64 * sizeof *p);
         }
     }
-    mkgguf_tensor(&out, name, CW_F32, 2, (const uint64_t[]){64, (uint64_t)n_heads * 16}, p,
+    mkgguf_tensor(&change_out, name, CW_F32, 2, (const uint64_t[]){64, (uint64_t)n_heads * 16}, p,
                   n * sizeof *p);
     free(p);
 }
@@ -559,13 +499,13 @@ static bool not_q_or_k(void *arg, struct cw_str name) {
 }
 
 static void rename_keys(const char *from, const char *to) {
-    for (size_t i = 0; i < cw_gguf_n_keys(source); i++) {
-        const struct cw_gguf_key *k = cw_gguf_key_at(source, i);
+    for (size_t i = 0; i < cw_gguf_n_keys(change_source); i++) {
+        const struct cw_gguf_key *k = cw_gguf_key_at(change_source, i);
         size_t n = strlen(from);
         char name[96];
         if (k->name.len > n && memcmp(k->name.data, from, n) == 0 && k->kind != CW_GGUF_ARRAY) {
             snprintf(name, sizeof name, "%s%.*s", to, (int)(k->name.len - n), k->name.data + n);
-            mkgguf_scalar(&out, name, k->kind, k->data, 4);
+            mkgguf_scalar(&change_out, name, k->kind, k->data, 4);
         }
     }
 }
@@ -576,23 +516,23 @@ START_TEST(rotary_orders) {
     size_t n;
     float *expected = score_kept("tiny-llama-tied-F32.gguf");
     for (int permuted = 0; permuted < 2; permuted++) {
-        begin("tiny-llama-tied-F32.gguf");
-        mkgguf_str(&out, "general.architecture", "qwen2");
+        change_begin("tiny-llama-tied-F32.gguf");
+        mkgguf_str(&change_out, "general.architecture", "qwen2");
         rename_keys("llama.", "qwen2.");
-        mkgguf_copy_tensors(&out, source, permuted ? not_q_or_k : NULL, NULL);
+        mkgguf_copy_tensors(&change_out, change_source, permuted ? not_q_or_k : NULL, NULL);
         for (int i = 0; i < 2; i++) {
             static const char *const parts[] = {"q", "k", "v"};
             for (int p = 0; p < 3; p++) {
                 char name[64];
                 snprintf(name, sizeof name, "blk.%d.attn_%s.bias", i, parts[p]);
-                mkgguf_tensor(&out, name, CW_F32, 1, (const uint64_t[]){64}, zeros, 256);
+                mkgguf_tensor(&change_out, name, CW_F32, 1, (const uint64_t[]){64}, zeros, 256);
                 snprintf(name, sizeof name, "blk.%d.attn_%s.weight", i, parts[p]);
                 if (permuted && p < 2) {
                     add_permuted(name, 4);
                 }
             }
         }
-        float *y = score(finish(), &n);
+        float *y = score_file(change_finish(), &n);
         double e = nmse(y, expected, n);
         ck_assert_msg(permuted ? e < 1e-8 : e > 1e-3, "permuted %d: %g", permuted, e);
         free(y);
@@ -601,14 +541,21 @@ START_TEST(rotary_orders) {
 }
 END_TEST
 
+static bool not_dense(void *arg, struct cw_str name) {
+    (void)arg;
+    return memmem(name.data, name.len, ".ffn_gate.", 10) == NULL &&
+           memmem(name.data, name.len, ".ffn_up.", 8) == NULL &&
+           memmem(name.data, name.len, ".ffn_down.", 10) == NULL;
+}
+
 /* tiny-llama-tied with three experts a layer, two used: copies of its feed-forward, the last one
  * all zeros if `last_is_zero`; a router of small numbers, or of zeros. */
 static const char *with_experts(bool zero_router, bool last_is_zero) {
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but(NULL);
-    mkgguf_u32(&out, "llama.expert_count", 3);
-    mkgguf_u32(&out, "llama.expert_used_count", 2);
-    copy_tensors_but(NULL);
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but(NULL);
+    mkgguf_u32(&change_out, "llama.expert_count", 3);
+    mkgguf_u32(&change_out, "llama.expert_used_count", 2);
+    mkgguf_copy_tensors(&change_out, change_source, not_dense, NULL);
     for (int i = 0; i < 2; i++) {
         static const char *const parts[] = {"gate", "up", "down"};
         float router[3 * 64];
@@ -617,7 +564,8 @@ static const char *with_experts(bool zero_router, bool last_is_zero) {
             router[k] = zero_router ? 0.0f : (float)((k * 37 + i * 11) % 29 - 14) * 0.02f;
         }
         snprintf(name, sizeof name, "blk.%d.ffn_gate_inp.weight", i);
-        mkgguf_tensor(&out, name, CW_F32, 2, (const uint64_t[]){64, 3}, router, sizeof router);
+        mkgguf_tensor(&change_out, name, CW_F32, 2, (const uint64_t[]){64, 3}, router,
+                      sizeof router);
         for (int p = 0; p < 3; p++) {
             struct cw_buf b = {0};
             for (int e = 0; e < 3; e++) {
@@ -627,13 +575,13 @@ static const char *with_experts(bool zero_router, bool last_is_zero) {
                 memset(b.data + b.len / 3 * 2, 0, b.len / 3);
             }
             snprintf(name, sizeof name, "blk.%d.ffn_%s_exps.weight", i, parts[p]);
-            mkgguf_tensor(&out, name, CW_F32, 3,
+            mkgguf_tensor(&change_out, name, CW_F32, 3,
                           p < 2 ? (const uint64_t[]){64, 128, 3} : (const uint64_t[]){128, 64, 3},
                           b.data, b.len);
             cw_buf_free(&b);
         }
     }
-    return finish();
+    return change_finish();
 }
 
 /* Experts that are all the same are one feed-forward, whatever the router says; of equal scores the
@@ -641,13 +589,13 @@ static const char *with_experts(bool zero_router, bool last_is_zero) {
 START_TEST(experts) {
     size_t n;
     float *expected = score_kept("tiny-llama-tied-F32.gguf");
-    float *y = score(with_experts(false, false), &n);
+    float *y = score_file(with_experts(false, false), &n);
     ck_assert_msg(nmse(y, expected, n) < 1e-9, "%g", nmse(y, expected, n));
     free(y);
-    y = score(with_experts(true, true), &n);
+    y = score_file(with_experts(true, true), &n);
     ck_assert_msg(nmse(y, expected, n) < 1e-9, "%g", nmse(y, expected, n));
     free(y);
-    y = score(with_experts(false, true), &n);
+    y = score_file(with_experts(false, true), &n);
     ck_assert_msg(nmse(y, expected, n) > 1e-3, "%g", nmse(y, expected, n));
     free(y);
     free(expected);
@@ -662,13 +610,13 @@ static void frequencies(void (*add)(void), double *freq, float *magnitude) {
     struct cw_gguf *g;
     struct cw_model *m;
     struct cw_err err = {0};
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but(NULL);
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but(NULL);
     if (add != NULL) {
         add();
     }
-    copy_tensors_but(NULL);
-    ck_assert_int_eq(cw_gguf_open(&g, finish(), NULL), CW_OK);
+    change_tensors_but(NULL);
+    ck_assert_int_eq(cw_gguf_open(&g, change_finish(), NULL), CW_OK);
     ck_assert_msg(cw_model_load(&m, g, NULL, &err) == CW_OK, "%s", err.text);
     cw_rope_frequencies(m, false, 64, freq);
     *magnitude = m->hp.rope.magnitude;
@@ -677,37 +625,37 @@ static void frequencies(void (*add)(void), double *freq, float *magnitude) {
 }
 
 static void add_linear(void) {
-    mkgguf_str(&out, "llama.rope.scaling.type", "linear");
-    mkgguf_f32(&out, "llama.rope.scaling.factor", 4.0f);
+    mkgguf_str(&change_out, "llama.rope.scaling.type", "linear");
+    mkgguf_f32(&change_out, "llama.rope.scaling.factor", 4.0f);
 }
 
 static void add_old_linear(void) {
-    mkgguf_f32(&out, "llama.rope.scale_linear", 4.0f);
+    mkgguf_f32(&change_out, "llama.rope.scale_linear", 4.0f);
 }
 
 static void add_none(void) {
-    mkgguf_str(&out, "llama.rope.scaling.type", "none");
-    mkgguf_f32(&out, "llama.rope.scaling.factor", 4.0f);
+    mkgguf_str(&change_out, "llama.rope.scaling.type", "none");
+    mkgguf_f32(&change_out, "llama.rope.scaling.factor", 4.0f);
 }
 
 static void add_zero(void) {
-    mkgguf_f32(&out, "llama.rope.scaling.factor", 0.0f);
+    mkgguf_f32(&change_out, "llama.rope.scaling.factor", 0.0f);
 }
 
 static void add_yarn(void) {
-    mkgguf_str(&out, "llama.rope.scaling.type", "yarn");
-    mkgguf_f32(&out, "llama.rope.scaling.factor", 8.0f);
-    mkgguf_u32(&out, "llama.rope.scaling.original_context_length", 2048);
+    mkgguf_str(&change_out, "llama.rope.scaling.type", "yarn");
+    mkgguf_f32(&change_out, "llama.rope.scaling.factor", 8.0f);
+    mkgguf_u32(&change_out, "llama.rope.scaling.original_context_length", 2048);
 }
 
 static void add_yarn_attn_factor(void) {
     add_yarn();
-    mkgguf_f32(&out, "llama.rope.scaling.attn_factor", 0.5f);
+    mkgguf_f32(&change_out, "llama.rope.scaling.attn_factor", 0.5f);
 }
 
 static void add_factors(void) {
     static const float factors[8] = {1, 1, 8, 32, 1, 1, 1, 2};
-    mkgguf_tensor(&out, "rope_freqs.weight", CW_F32, 1, (const uint64_t[]){8}, factors, 32);
+    mkgguf_tensor(&change_out, "rope_freqs.weight", CW_F32, 1, (const uint64_t[]){8}, factors, 32);
 }
 
 static void near(double a, double b) {
@@ -753,22 +701,23 @@ START_TEST(wrong_scaling) {
                                     {1, 1, -8, 1, 1, 1, 1, 1},
                                     {1, 1, 1, 1, 1, 1, 1, __builtin_nanf("")}};
     for (int i = 0; i < 3; i++) {
-        begin("tiny-llama-tied-F32.gguf");
-        copy_keys_but(NULL);
-        copy_tensors_but(NULL);
-        mkgguf_tensor(&out, "rope_freqs.weight", CW_F32, 1, (const uint64_t[]){8}, bad[i], 32);
-        load_fails(finish(), CW_EFORMAT, "'rope_freqs.weight'");
+        change_begin("tiny-llama-tied-F32.gguf");
+        change_keys_but(NULL);
+        change_tensors_but(NULL);
+        mkgguf_tensor(&change_out, "rope_freqs.weight", CW_F32, 1, (const uint64_t[]){8}, bad[i],
+                      32);
+        load_fails(change_finish(), CW_EFORMAT, "'rope_freqs.weight'");
     }
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but(NULL);
-    copy_tensors_but(NULL);
-    mkgguf_tensor(&out, "rope_freqs.weight", CW_F32, 1, (const uint64_t[]){4}, bad[0], 16);
-    load_fails(finish(), CW_EFORMAT, "'rope_freqs.weight'");
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but(NULL);
-    mkgguf_str(&out, "llama.rope.scaling.type", "spiral");
-    copy_tensors_but(NULL);
-    load_fails(finish(), CW_EUNSUP, "'spiral'");
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but(NULL);
+    change_tensors_but(NULL);
+    mkgguf_tensor(&change_out, "rope_freqs.weight", CW_F32, 1, (const uint64_t[]){4}, bad[0], 16);
+    load_fails(change_finish(), CW_EFORMAT, "'rope_freqs.weight'");
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but(NULL);
+    mkgguf_str(&change_out, "llama.rope.scaling.type", "spiral");
+    change_tensors_but(NULL);
+    load_fails(change_finish(), CW_EUNSUP, "'spiral'");
 }
 END_TEST
 
@@ -799,20 +748,20 @@ END_TEST
 START_TEST(broken_scales) {
     static const uint16_t scales[] = {0x7c00, 0x7e00};
     for (int i = 0; i < 2; i++) {
-        begin("tiny-tail-Q8_0.gguf");
-        const struct cw_tensor *t = cw_gguf_tensor(source, "blk.0.ffn_up.weight");
+        change_begin("tiny-tail-Q8_0.gguf");
+        const struct cw_tensor *t = cw_gguf_tensor(change_source, "blk.0.ffn_up.weight");
         ck_assert_ptr_nonnull(t);
         struct cw_buf b = {0};
         cw_buf_add(&b, t->data, (size_t)t->bytes);
         memcpy(b.data, &scales[i], 2);
-        copy_keys_but(NULL);
-        copy_tensors_but("blk.0.ffn_up.weight");
-        mkgguf_tensor(&out, "blk.0.ffn_up.weight", CW_Q8_0, 2,
+        change_keys_but(NULL);
+        change_tensors_but("blk.0.ffn_up.weight");
+        mkgguf_tensor(&change_out, "blk.0.ffn_up.weight", CW_Q8_0, 2,
                       (const uint64_t[]){(uint64_t)t->dims[0], (uint64_t)t->dims[1]}, b.data,
                       b.len);
         cw_buf_free(&b);
         size_t n, bad = 0;
-        float *y = score(finish(), &n);
+        float *y = score_file(change_finish(), &n);
         for (size_t k = 0; k < n; k++) {
             bad += !(y[k] > -1e30f && y[k] < 1e30f);
         }
@@ -842,7 +791,7 @@ START_TEST(info_of_good_files) {
     char *path = model_path(kept[_i]);
     ck_assert_ptr_nonnull(path);
     struct fixture f;
-    fixture_open(&f, path, &plain);
+    fixture_open(&f, path, &plain_run);
     const struct cw_model_info *m = cw_model_get_info(f.model);
     struct cw_info *info = info_of(path);
     ck_assert_msg(info->loads, "%s", info->why_not);
@@ -870,7 +819,7 @@ START_TEST(info_of_good_files) {
     ck_assert_uint_eq(n, cw_gguf_n_tensors(any));
     struct cw_info_memory mem;
     ck_assert_int_eq(cw_info_memory(any, 64, CW_KV_F16, 0, &mem, NULL), CW_OK);
-    struct cw_session *s = session_open(&f, &plain);
+    struct cw_session *s = session_open(&f, &plain_run);
     ck_assert_uint_eq(mem.kv + mem.scratch, cw_session_bytes(s));
     ck_assert_uint_eq(mem.total, mem.weights + mem.kv + mem.scratch);
     ck_assert_uint_eq(mem.weights, m->weight_bytes);
@@ -905,11 +854,11 @@ START_TEST(info_of_unsupported_files) {
     static const uint8_t data[1024];
     struct cw_info_memory mem;
     /* An architecture that is not in the table: sizes come from its keys. */
-    begin("tiny-llama-tied-F32.gguf");
-    mkgguf_str(&out, "general.architecture", "mamba");
+    change_begin("tiny-llama-tied-F32.gguf");
+    mkgguf_str(&change_out, "general.architecture", "mamba");
     rename_keys("llama.", "mamba.");
-    copy_tensors_but(NULL);
-    struct cw_info *info = info_of(finish());
+    change_tensors_but(NULL);
+    struct cw_info *info = info_of(change_finish());
     ck_assert(!info->loads && !info->arch_supported);
     ck_assert_str_eq(info->arch, "mamba");
     ck_assert_ptr_nonnull(strstr(info->why_not, "'mamba' is not supported"));
@@ -920,11 +869,12 @@ START_TEST(info_of_unsupported_files) {
     ck_assert_int_eq(cw_info_memory(any, 64, CW_KV_F16, 0, &mem, NULL), CW_EUNSUP);
     info_done(info);
     /* A tensor type that is not. */
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but(NULL);
-    copy_tensors_but("blk.1.ffn_up.weight");
-    mkgguf_tensor(&out, "blk.1.ffn_up.weight", 16, 2, (const uint64_t[]){64, 128}, data, 1024);
-    info = info_of(finish());
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but(NULL);
+    change_tensors_but("blk.1.ffn_up.weight");
+    mkgguf_tensor(&change_out, "blk.1.ffn_up.weight", 16, 2, (const uint64_t[]){64, 128}, data,
+                  1024);
+    info = info_of(change_finish());
     ck_assert(!info->loads && info->arch_supported);
     ck_assert_ptr_nonnull(strstr(info->why_not, "'blk.1.ffn_up.weight' is of type 16 (IQ2_XXS)"));
     ck_assert_uint_eq(info->n_types, 2);
@@ -933,8 +883,8 @@ START_TEST(info_of_unsupported_files) {
     ck_assert_uint_eq(info->types[1].bytes, 1024);
     info_done(info);
     /* Nothing at all. */
-    mkgguf_init(&out);
-    mkgguf_save(&out, tmp_path("empty.gguf"));
+    mkgguf_init(&change_out);
+    mkgguf_save(&change_out, tmp_path("empty.gguf"));
     info = info_of(tmp_path("empty.gguf"));
     ck_assert(!info->loads);
     ck_assert_str_eq(info->arch, "");
@@ -946,13 +896,13 @@ END_TEST
 START_TEST(info_lists_what_is_unused) {
     float f[4] = {1};
     struct cw_info_memory mem;
-    begin("tiny-llama-tied-F32.gguf");
-    copy_keys_but(NULL);
-    mkgguf_u32(&out, "llama.attention.secret_sauce", 1);
-    mkgguf_str(&out, "general.url", "here");
-    copy_tensors_but(NULL);
-    mkgguf_tensor(&out, "blk.0.extra", CW_F32, 1, (const uint64_t[]){4}, f, 16);
-    struct cw_info *info = info_of(finish());
+    change_begin("tiny-llama-tied-F32.gguf");
+    change_keys_but(NULL);
+    mkgguf_u32(&change_out, "llama.attention.secret_sauce", 1);
+    mkgguf_str(&change_out, "general.url", "here");
+    change_tensors_but(NULL);
+    mkgguf_tensor(&change_out, "blk.0.extra", CW_F32, 1, (const uint64_t[]){4}, f, 16);
+    struct cw_info *info = info_of(change_finish());
     ck_assert(info->loads);
     bool found = false;
     for (size_t i = 0; i < info->n_unused_keys; i++) {
@@ -963,7 +913,7 @@ START_TEST(info_lists_what_is_unused) {
     ck_assert(found);
     ck_assert_uint_eq(info->n_unused_tensors, 1);
     ck_assert(cw_str_eq(info->unused_tensors[0], "blk.0.extra"));
-    ck_assert_uint_eq(info->n_notices, 1);
+    ck_assert_uint_eq(info->n_notices, 2);
     ck_assert_int_eq(cw_info_memory(any, UINT32_MAX, CW_KV_F16, 0, &mem, NULL), CW_ENOMEM);
     ck_assert_int_eq(cw_info_memory(any, 64, CW_KV_Q8_0, 0, &mem, NULL), CW_EUNSUP);
     info_done(info);

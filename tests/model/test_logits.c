@@ -37,15 +37,16 @@ static bool is_float_case(const struct logits_case *c) {
     return strstr(c->model, "-F32.") != NULL || strstr(c->model, "F16.") != NULL;
 }
 
-/* The last row of the prompt within the case's bound; 5e-5 where activations stay floats. */
-static void check_case(const struct logits_case *c, enum cw_isa isa, bool exact) {
+/* False where the model is not here. The last row of the prompt within the case's bound; 5e-5 where
+ * activations stay floats. */
+static bool check_case(const struct logits_case *c, enum cw_isa isa, bool exact) {
     struct run_options o = {
         .isa = isa, .n_threads = 2, .n_ctx = c->n_ctx != 0 ? c->n_ctx : 64, .exact = exact};
     struct fixture f;
     struct cw_err err = {0};
     char *path = model_path(c->model);
     if (path == NULL) {
-        return;
+        return false;
     }
     fixture_open(&f, path, &o);
     ck_assert_int_eq(cw_model_get_info(f.model)->isa, isa);
@@ -59,6 +60,7 @@ static void check_case(const struct logits_case *c, enum cw_isa isa, bool exact)
     cw_session_destroy(s);
     fixture_close(&f);
     free(path);
+    return true;
 }
 
 START_TEST(every_case) {
@@ -67,10 +69,11 @@ START_TEST(every_case) {
         printf("skipped: this machine has no %s\n", cw_isa_name(isa));
         return;
     }
-    ck_assert_uint_ge(n_cases, 100);
+    size_t n_checked = 0;
     for (size_t i = 0; i < n_cases; i++) {
-        check_case(&cases[i], isa, true);
+        n_checked += check_case(&cases[i], isa, true);
     }
+    ck_assert_uint_ge(n_checked, 90); /* those whose models are in the tree */
 }
 END_TEST
 

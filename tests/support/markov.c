@@ -219,6 +219,9 @@ void markov_save(const struct markov *m, const char *path) {
     if (m->temp >= 0) {
         mkgguf_f32(&g, "general.sampling.temp", m->temp);
     }
+    if (m->keys != NULL) {
+        m->keys(&g);
+    }
     mkgguf_str(&g, "tokenizer.ggml.model", "gpt2");
     mkgguf_str(&g, "tokenizer.ggml.pre", "gpt-2");
     const char **texts = cw_calloc(m->n_vocab, sizeof *texts);

@@ -13,14 +13,16 @@
 #define TESTS_MARKOV_H
 
 #include "chinwag/mem.h"
+#include "tests/support/mkgguf.h"
 
 struct markov {
     /* To be set before markov_save; markov_init gives the defaults. */
-    const char *name;          /* "markov" */
-    const char *chat_template; /* ChatML; NULL: none, a base model */
-    uint32_t n_ctx;            /* trained size, 4096 */
-    float logit;               /* of the successor, others have 0; 20 */
-    float temp;                /* general.sampling.temp, < 0: not in the file; -1 */
+    const char *name;               /* "markov" */
+    const char *chat_template;      /* ChatML; NULL: none, a base model */
+    uint32_t n_ctx;                 /* trained size, 4096 */
+    float logit;                    /* of the successor, others have 0; 20 */
+    float temp;                     /* general.sampling.temp, < 0: not in the file; -1 */
+    void (*keys)(struct mkgguf *g); /* adds further keys to the file; NULL */
 
     struct cw_buf vocab; /* token texts as the file has them, NUL after each */
     size_t n_vocab;
