@@ -55,8 +55,10 @@ enum {
 };
 
 /* Append the ids of text[0..len) to *ids. User-defined tokens (type 4) are always matched, at each
- * place the longest; control tokens only with CW_TOK_SPECIAL. Fails only with CW_EFORMAT, for a
- * vocabulary that cannot express a byte and has no unknown token, and CW_EINVAL, for a text of
+ * place the longest; control tokens only with CW_TOK_SPECIAL. Those of Phi-3 take the white space
+ * behind them. A character that the vocabulary cannot express is its unknown token; without one,
+ * byte-level BPE leaves it out, as its families do (a notice says so if text may hold it). Fails
+ * only with CW_EFORMAT, where the other kinds cannot express a byte, and CW_EINVAL, for a text of
  * more than 1 GiB; *ids is then as before. */
 int cw_tokenizer_encode(struct cw_tokenizer *t, const char *text, size_t len, unsigned flags,
                         struct cw_ids *ids, struct cw_err *err);

@@ -3,15 +3,15 @@
  * How long a tokenizer takes: bench_tokenizer MODEL [TEXT]
  *
  * Prints milliseconds, the best of three: creation; 10 MB of text (the file TEXT over and over, or
- * a built-in one); words of 100,000 characters and 10 MB without any place to cut, which show
- * whether the cost stays below the square.
+ * a built-in one), also as each family of pre-tokenizers cuts it; words of 100,000 characters and
+ * 10 MB without any place to cut, which show whether the cost stays below the square.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chinwag/clock.h"
-#include "chinwag/tokenizer.h"
+#include "core/text/tokenizer/tokenizer_impl.h"
 
 enum { TEXT_BYTES = 10000000, WORD_CHARS = 100000, RUNS = 3 };
 
@@ -52,6 +52,25 @@ static void measure(struct cw_tokenizer *t, const char *name, const struct cw_bu
     printf("%-34s %9.1f ms  %8.2f MB %9zu ids\n", name, best * 1e3, (double)text->len * 1e-6,
            ids.n);
     cw_ids_free(&ids);
+}
+
+/* The text as each family cuts it, whatever the vocabulary was made for. */
+static void measure_families(const struct cw_gguf *gguf, const struct cw_buf *text) {
+    const struct cw_pre *pre;
+    for (size_t i = 0; (pre = cw_pre_at(i)) != NULL; i++) {
+        const struct cw_tokenizer_options opt = {.pre = pre->name};
+        struct cw_tokenizer *t = NULL;
+        bool known = (pre->flags & PRE_TEXT) != 0; /* cuts nothing */
+        for (size_t k = 0; k < i; k++) {
+            known = known || cw_pre_at(k)->patterns == pre->patterns;
+        }
+        if (!known && cw_tokenizer_create(&t, gguf, &opt, NULL) == CW_OK) {
+            char name[64];
+            snprintf(name, sizeof name, "text as %s", pre->name);
+            measure(t, name, text);
+        }
+        cw_tokenizer_destroy(t);
+    }
 }
 
 static int read_file(const char *path, struct cw_buf *out) {
@@ -122,6 +141,9 @@ int main(int argc, char **argv) {
     }
     repeat(&text, file.data, file.len, TEXT_BYTES);
     measure(t, "text", &text);
+    if (t->kind == KIND_BYTE_BPE) {
+        measure_families(gguf, &text);
+    }
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char name[64];
         size_t n = strlen(words[i].s);

@@ -49,12 +49,16 @@ static const struct {
     {"tekken", "x 1234", "x| |1|2|3|4"},
     {"gpt-4o", "x 1234", "x| |123|4"},
     {"viking", "x12", "x|1|2"},
+    {"minicpm5", "x 1234567", "x| |123|456|7"},
 
     /* Contractions. */
     {"gpt-2", "I'm don't WE'RE", "I|'m| don|'t| WE|'|RE"},
     {"llama-bpe", "I'm don't WE'RE", "I|'m| don|'t| WE|'RE"},
     {"gpt-4o", "I'm don't WE'RE", "I'm| don't| WE'RE"},
     {"tekken", "I'm don't", "I|'m| don|'t"},
+    {"ufakzeka", "I'm don't '", "I|'m| don|'t| '"},
+    {"ufakzeka", "Ankara'da 's", "Ankara|'da| '|s"},
+    {"qwen2", "Ankara'da", "Ankara|'d|a"},
     {"llama-bpe", "it'\xc5\xbf", "it|'\xc5\xbf"}, /* U+017F folds to s, but is none */
 
     /* A word takes one character in front of it, of which kind differs. */
@@ -132,6 +136,8 @@ START_TEST(names_that_mean_the_same_cut_the_same) {
         {"command-r", "starcoder"},
         {"olmo", "mpt"},
         {"llama4", "gpt-4o"},
+        {"glm5", "llama-bpe"},
+        {"hy_v4", "deepseek-v3"},
     };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         const struct cw_pre *a = cw_pre_find((struct cw_str){same[i][0], strlen(same[i][0])});

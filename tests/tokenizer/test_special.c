@@ -449,11 +449,91 @@ START_TEST(end_markers) {
     tiny_vocab_add(&v, "<|end|>", CONTROL, 0);
     tiny_vocab_add(&v, "<|return|>", CONTROL, 0);
     tiny_vocab_add(&v, "<|call|>", CONTROL, 0);
+    tiny_vocab_add(&v, "<reponame>", CONTROL, 0);
+    tiny_vocab_add(&v, "<fim_pad>", CONTROL, 0);
+    tiny_vocab_add(&v, "<fim_prefix>", CONTROL, 0);
     tiny = tiny_open(&v);
     ck_assert(!ends(&tiny, "<|end|>"));
     ck_assert(ends(&tiny, "<|return|>"));
     ck_assert(ends(&tiny, "<|call|>"));
+    ck_assert(ends(&tiny, "<reponame>")); /* of code to complete */
+    ck_assert(ends(&tiny, "<fim_pad>"));
+    ck_assert(!ends(&tiny, "<fim_prefix>"));
     tiny_close(&tiny);
+}
+END_TEST
+
+/* A vocabulary as that of Phi-3, under a name and an architecture. */
+static struct tiny phi_tokenizer(const char *model, const char *name, const char *arch) {
+    struct tiny_vocab v;
+    tiny_vocab_init(&v, model, strcmp(model, "gpt2") == 0 ? "gpt-2" : NULL);
+    mkgguf_str(&v.m, "general.name", name);
+    mkgguf_str(&v.m, "general.architecture", arch);
+    mkgguf_bool(&v.m, "tokenizer.ggml.add_bos_token", false);
+    mkgguf_bool(&v.m, "tokenizer.ggml.add_space_prefix", false);
+    if (strcmp(model, "gpt2") == 0) {
+        tiny_vocab_add_alphabet(&v);
+    } else {
+        tiny_vocab_add_byte_tokens(&v);
+        tiny_vocab_add(&v, "a", NORMAL, 0);
+        tiny_vocab_add(&v, BLANK, NORMAL, 0);
+    }
+    tiny_vocab_add(&v, "<unk>", UNKNOWN, 0);
+    tiny_vocab_add(&v, "<s>", CONTROL, 0);
+    tiny_vocab_add(&v, "</s>", CONTROL, 0);
+    tiny_vocab_add(&v, "<|endoftext|>", CONTROL, 0);
+    tiny_vocab_add(&v, "<|user|>", CONTROL, 0);
+    tiny_vocab_add(&v, "<|end|>", CONTROL, 0);
+    tiny_vocab_add(&v, "<mine>", USER, 0);
+    return tiny_open(&v);
+}
+
+START_TEST(markers_of_phi3_take_the_white_space_behind_them) {
+    static const struct {
+        const char *model, *name, *arch;
+        bool strips;
+    } files[] = {
+        {"llama", "Phi3", "phi3", true},
+        {"llama", "Phi 3 Mini 4k Instruct", "phi3", true},
+        {"llama", "my tune of PHI-3.5", "llama", true},
+        {"gpt2", "phi-3", "phi3", true},
+        {"gpt2", "Phi 4 Mini Instruct", "phi3", false},
+        {"llama", "other", "llama", false},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct tiny tiny = phi_tokenizer(files[i].model, files[i].name, files[i].arch);
+        struct cw_tokenizer *t = tiny.t;
+        if (!files[i].strips) {
+            struct cw_ids ids = {0};
+            encode_n(t, "<|user|>\na", 10, CW_TOK_SPECIAL, &ids);
+            ck_assert_uint_eq(ids.n, 3);
+            cw_ids_free(&ids);
+            tiny_close(&tiny);
+            continue;
+        }
+        check_tokens(t, "<|user|>\na<|end|>\n", CW_TOK_SPECIAL, "<|user|>|a|<|end|>");
+        check_tokens(t, "<|end|> \t\n\v\f\r<|end|>a", CW_TOK_SPECIAL, "<|end|>|<|end|>|a");
+        check_tokens(t, "</s> a<mine> a", CW_TOK_SPECIAL, "</s>|a|<mine>|a");
+        check_tokens(t, "<mine>  ", 0, "<mine>");
+        struct cw_ids ids = {0};
+        encode_n(t, "<s> <unk> <|endoftext|> ", 24, CW_TOK_SPECIAL, &ids);
+        ck_assert_uint_eq(ids.n, 6); /* these three leave it */
+
+        /* Also where the white space is the beginning of what was typed, or all of it. */
+        static const char text[] = "<|user|>\n  a<|end|>\n \n<|end|>\n";
+        const struct cw_span spans[] = {
+            {0, 9, -1, NULL, 0},  {9, 12, 0, NULL, 0},   {12, 20, -1, NULL, 0},
+            {20, 22, 1, NULL, 0}, {22, 29, -1, NULL, 0}, {29, 30, -1, NULL, 0},
+        };
+        size_t at[6];
+        ids.n = 0;
+        ck_assert_int_eq(cw_tokenizer_encode_spans(t, text, spans, 6, 0, &ids, at, NULL), CW_OK);
+        ck_assert_str_eq(show(t, &ids), "<|user|>|a|<|end|>|<|end|>");
+        static const size_t want[] = {0, 1, 2, 3, 3, 4};
+        ck_assert_mem_eq(at, want, sizeof want);
+        cw_ids_free(&ids);
+        tiny_close(&tiny);
+    }
 }
 END_TEST
 
@@ -472,6 +552,7 @@ int main(void) {
     tcase_add_test(tcase, spans_out_of_order_are_refused);
     tcase_add_test(tcase, begin_and_end_tokens_as_the_file_asks);
     tcase_add_test(tcase, end_markers);
+    tcase_add_test(tcase, markers_of_phi3_take_the_white_space_behind_them);
     suite_add_tcase(suite, tcase);
 
     SRunner *runner = srunner_create(suite);

@@ -239,7 +239,10 @@ END_TEST
 START_TEST(a_word_that_is_a_token) {
     static const struct {
         const char *pre, *want;
-    } cases[] = {{"llama-bpe", "xyz"}, {"tekken", "xyz"}, {"qwen2", "xy|z"}, {"gpt-2", "xy|z"}};
+    } cases[] = {
+        {"llama-bpe", "xyz"}, {"tekken", "xyz"}, {"glm4", "xyz"},  {"minicpm5", "xyz"},
+        {"qwen2", "xy|z"},    {"gpt-2", "xy|z"}, {"dbrx", "xy|z"}, {"gpt-4o", "xy|z"},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tiny_vocab v;
         tiny_vocab_init(&v, "gpt2", cases[i].pre);
@@ -250,6 +253,53 @@ START_TEST(a_word_that_is_a_token) {
         check_tokens(tiny.t, "xyz", 0, cases[i].want);
         tiny_close(&tiny);
     }
+}
+END_TEST
+
+/* A word that comes again is remembered: as itself, not as one that begins like it or hashes to the
+ * same place, and each of its tokens where it began. */
+START_TEST(words_that_come_again) {
+    enum { WORDS = 8 * CACHED_WORDS };
+    struct tiny_vocab v;
+    struct cw_buf text = {0};
+    struct cw_ids got = {0};
+    struct cw_ids want = {0};
+    tiny_vocab_init(&v, "gpt2", "gpt-2");
+    int32_t bytes = tiny_vocab_add_alphabet(&v);
+    tiny_vocab_merge(&v, "a", "b");
+    tiny_vocab_merge(&v, "ab", "ab");
+    int32_t eight = tiny_vocab_merge(&v, "abab", "abab");
+    struct tiny tiny = tiny_open(&v);
+    for (size_t i = 0; i < 2 * WORDS; i++) {
+        /* None to two times these eight bytes and up to seven others, one at most a NUL. */
+        size_t n_eights = i % 3;
+        size_t tail = i / 3 % 8;
+        size_t number = i % WORDS / 24;
+        cw_buf_clear(&text);
+        want.n = 0;
+        for (size_t k = 0; k < n_eights; k++) {
+            cw_buf_puts(&text, "abababab");
+            cw_ids_add(&want, eight);
+        }
+        for (size_t k = 0; k < tail; k++, number /= 5) {
+            char c = k == 6 ? '\0' : (char)('c' + number % 5);
+            cw_buf_putc(&text, c);
+            cw_ids_add(&want, bytes + c);
+        }
+        struct cw_span spans[2] = {{0, 8 * n_eights, 0, NULL, 0},
+                                   {8 * n_eights, text.len, 0, NULL, 0}};
+        size_t at[2];
+        got.n = 0;
+        ck_assert_int_eq(cw_tokenizer_encode_spans(tiny.t, text.data, spans, 2, 0, &got, at, NULL),
+                         CW_OK);
+        ck_assert_uint_eq(got.n, want.n);
+        ck_assert(want.n == 0 || memcmp(got.v, want.v, want.n * sizeof *want.v) == 0);
+        ck_assert_uint_eq(at[1], n_eights);
+    }
+    cw_buf_free(&text);
+    cw_ids_free(&got);
+    cw_ids_free(&want);
+    tiny_close(&tiny);
 }
 END_TEST
 
@@ -550,14 +600,15 @@ static void alphabet_without(struct tiny_vocab *v, const char *missing) {
     }
 }
 
-START_TEST(a_missing_byte_never_becomes_a_marker) {
+START_TEST(a_missing_byte) {
     struct tiny_vocab v;
     struct cw_ids ids = {0};
     struct cw_buf out = {0};
     struct cw_err err = {0};
     struct tiny tiny;
 
-    /* The file's unknown token is its end marker: U+FFFD then. */
+    /* The file's unknown token is its end marker: never that. A character is left out as the
+     * families' own tokenizers leave it out, a byte that is not UTF-8 is U+FFFD. */
     alphabet_without(&v, "\x04\xff");
     mkgguf_u32(&v.m, "tokenizer.ggml.unknown_token_id",
                (uint32_t)tiny_vocab_add(&v, "<|endoftext|>", CONTROL, 0));
@@ -567,8 +618,8 @@ START_TEST(a_missing_byte_never_becomes_a_marker) {
              "b\xff",
              4, CW_TOK_SPECIAL, &ids);
     cw_tokenizer_decode(tiny.t, ids.v, ids.n, true, &out);
-    ck_assert_str_eq(out.data, "a\xef\xbf\xbd"
-                               "b\xef\xbf\xbd");
+    ck_assert_str_eq(out.data, "ab\xef\xbf\xbd");
+    ck_assert_ptr_null(cw_tokenizer_notice(tiny.t, 0)); /* no text has these */
     tiny_close(&tiny);
 
     /* A real unknown token. */
@@ -578,8 +629,19 @@ START_TEST(a_missing_byte_never_becomes_a_marker) {
     check_tokens(tiny.t, "a\x04", 0, "a|<unk>");
     tiny_close(&tiny);
 
-    /* Neither. */
-    alphabet_without(&v, "\x04\xef");
+    /* A byte of ordinary text is missed: said, once. */
+    alphabet_without(&v, "\xef\xc3\xff");
+    tiny = tiny_open(&v);
+    check_tokens(tiny.t, "a\xff", 0, "a|\xc2\xbf|\xc2\xbd"); /* what is left of U+FFFD */
+    ck_assert_ptr_nonnull(strstr(cw_tokenizer_notice(tiny.t, 0), "2 of the bytes"));
+    ck_assert_ptr_null(cw_tokenizer_notice(tiny.t, 1));
+    tiny_close(&tiny);
+
+    /* SPM names its unknown token, or cannot say it. */
+    tiny_vocab_init(&v, "llama", NULL);
+    tiny_vocab_add(&v, "a", NORMAL, 0);
+    mkgguf_bool(&v.m, "tokenizer.ggml.add_bos_token", false);
+    mkgguf_bool(&v.m, "tokenizer.ggml.add_space_prefix", false);
     tiny = tiny_open(&v);
     ids.n = 0;
     ck_assert_int_eq(cw_tokenizer_encode(tiny.t, "a\x04", 2, 0, &ids, &err), CW_EFORMAT);
@@ -641,6 +703,7 @@ int main(void) {
     tcase_add_test(tcase, spm_merges_as_the_plain_loop_does);
     tcase_add_loop_test(tcase, a_long_word_costs_its_length, 0, 2);
     tcase_add_test(tcase, a_word_that_is_a_token);
+    tcase_add_test(tcase, words_that_come_again);
     tcase_add_test(tcase, text_bpe_keeps_newlines_apart);
     tcase_add_test(tcase, a_merge_listed_twice_keeps_its_first_rank);
     suite_add_tcase(suite, tcase);
@@ -654,7 +717,7 @@ int main(void) {
     tcase_add_test(tcase, spm_blank_after_given_ids);
     tcase_add_test(tcase, spm_byte_fallback);
     tcase_add_test(tcase, spm_never_merges_into_special_tokens);
-    tcase_add_test(tcase, a_missing_byte_never_becomes_a_marker);
+    tcase_add_test(tcase, a_missing_byte);
     tcase_add_test(tcase, pieces);
     tcase_add_test(tcase, byte_alphabet_is_a_bijection);
     suite_add_tcase(suite, tcase);

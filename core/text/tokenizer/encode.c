@@ -48,14 +48,15 @@ static void emit(struct encoder *e, size_t pos, int32_t id) {
     cw_ids_add(e->ids, id);
 }
 
-/* A byte that no word could take up: its own token, or the unknown one, or U+FFFD. */
+/* A byte that is no part of a character, or of one without a token: its own token, or the unknown
+ * one, or U+FFFD. Byte-level BPE, as its families have it, leaves out what it cannot express. */
 static int emit_byte(struct encoder *e, size_t pos, uint8_t byte, struct cw_err *err) {
     const struct cw_tokenizer *t = e->t;
     if (t->byte_id[byte] >= 0) {
         emit(e, pos, t->byte_id[byte]);
     } else if (t->unk >= 0) {
         emit(e, pos, t->unk);
-    } else if (t->n_replacement > 0) {
+    } else if (t->n_replacement > 0 || t->kind == KIND_BYTE_BPE) {
         for (size_t i = 0; i < t->n_replacement; i++) {
             emit(e, pos, t->replacement[i]);
         }
@@ -83,33 +84,58 @@ static int32_t find_word(struct cw_tokenizer *t, const char *word, size_t len) {
     return cw_vocab_find_text(t, buf->data, buf->len);
 }
 
+/* Leave in the scratch the symbols that the word ends up as. */
+static void merge_word(struct cw_tokenizer *t, const char *word, size_t len) {
+    struct scratch *s = &t->scratch;
+    int32_t whole = t->pre->flags & PRE_IGNORE_MERGES ? find_word(t, word, len) : -1;
+    cw_symbols_clear(s);
+    if (whole >= 0) {
+        cw_symbols_add(s, 0, len, whole);
+        return;
+    }
+    for (size_t i = 0; i < len; i++) {
+        cw_symbols_add(s, i, 1, t->byte_id[(uint8_t)word[i]]);
+    }
+    cw_symbols_merge(t, word);
+}
+
 static int encode_word(void *ctx, const char *word, size_t len, struct cw_err *err) {
     struct encoder *e = ctx;
     struct cw_tokenizer *t = e->t;
     struct scratch *s = &t->scratch;
     size_t pos = (size_t)(word - e->text);
-    if (t->pre->flags & PRE_IGNORE_MERGES) {
-        int32_t id = find_word(t, word, len);
-        if (id >= 0) {
-            emit(e, pos, id);
+    struct cached_word *slot = NULL;
+    struct cached_word now = {0};
+    if (len <= CACHED_BYTES) {
+        now.head = load_head(word, len);
+        now.tail = len > 8 ? load_head(word + 8, len - 8) : 0;
+        now.len = (uint8_t)len;
+        slot = &s->words[hash_word(hash_word(t->seed ^ len, now.head), now.tail) % CACHED_WORDS];
+        if (slot->head == now.head && slot->tail == now.tail && slot->len == len) {
+            for (size_t i = 0; i < slot->n; i++) {
+                emit(e, pos + slot->pos[i], slot->id[i]);
+            }
             return CW_OK;
         }
     }
-    cw_symbols_clear(s);
-    for (size_t i = 0; i < len; i++) {
-        cw_symbols_add(s, i, 1, t->byte_id[(uint8_t)word[i]]);
-    }
-    cw_symbols_merge(t, word);
+    merge_word(t, word, len);
+    size_t n = 0;
     for (uint32_t i = 0; i != NO_SYMBOL; i = s->symbols[i].next) {
         const struct symbol *symbol = &s->symbols[i];
-        if (symbol->id >= 0) {
-            emit(e, pos + symbol->pos, symbol->id);
-            continue;
+        int32_t id = symbol->id >= 0 ? symbol->id : t->unk;
+        if (id < 0) {
+            continue; /* left out */
         }
-        int rc = emit_byte(e, pos + symbol->pos, (uint8_t)word[symbol->pos], err);
-        if (rc != CW_OK) {
-            return rc;
+        emit(e, pos + symbol->pos, id);
+        if (n < CACHED_TOKENS) {
+            now.pos[n] = (uint8_t)symbol->pos;
+            now.id[n] = id;
         }
+        n++;
+    }
+    if (slot != NULL && n <= CACHED_TOKENS) {
+        now.n = (uint8_t)n;
+        *slot = now;
     }
     return CW_OK;
 }
@@ -351,6 +377,7 @@ static int encode_run(struct encoder *e, size_t first, size_t last, struct cw_er
         emit(e, i, id);
         e->after_special = true;
         i += n;
+        i += cw_special_strip(e->t, id, e->text + i, end - i);
         fragment = i;
     }
     return encode_fragment(e, fragment, end, err);

@@ -35,33 +35,42 @@ void cw_symbols_add(struct scratch *s, size_t pos, size_t n, int32_t id) {
     }
 }
 
+/* Four children a node: half the levels of a binary heap, and those of one node lie in one line of
+ * the cache, which is what a word of megabytes waits for. */
+enum { CHILDREN = 4 };
+
 static void heap_push(struct scratch *s, uint64_t key) {
     if (s->n_heap == s->heap_cap) {
         s->heap_cap = s->heap_cap < 256 ? 512 : s->heap_cap * 2;
         s->heap = cw_reallocarray(s->heap, s->heap_cap, sizeof *s->heap);
     }
     size_t i = s->n_heap++;
-    while (i > 0 && s->heap[(i - 1) / 2] > key) {
-        s->heap[i] = s->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
+    while (i > 0 && s->heap[(i - 1) / CHILDREN] > key) {
+        s->heap[i] = s->heap[(i - 1) / CHILDREN];
+        i = (i - 1) / CHILDREN;
     }
     s->heap[i] = key;
 }
 
 static uint64_t heap_pop(struct scratch *s) {
-    uint64_t top = s->heap[0];
-    uint64_t key = s->heap[--s->n_heap];
+    uint64_t *heap = s->heap;
+    uint64_t top = heap[0];
+    uint64_t key = heap[--s->n_heap];
     size_t n = s->n_heap;
     size_t i = 0;
-    for (size_t child = 1; child < n; child = 2 * i + 1) {
-        child += child + 1 < n && s->heap[child + 1] < s->heap[child];
-        if (s->heap[child] >= key) {
+    for (size_t first = 1; first < n; first = CHILDREN * i + 1) {
+        size_t end = first + CHILDREN < n ? first + CHILDREN : n;
+        size_t least = first;
+        for (size_t child = first + 1; child < end; child++) {
+            least = heap[child] < heap[least] ? child : least;
+        }
+        if (heap[least] >= key) {
             break;
         }
-        s->heap[i] = s->heap[child];
-        i = child;
+        heap[i] = heap[least];
+        i = least;
     }
-    s->heap[i] = key;
+    heap[i] = key;
     return top;
 }
 

@@ -29,9 +29,9 @@
 #define GPT2 "'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?\\p{N}+|" SYMBOLS "|" SPACE_BUT_LAST
 
 /* The family of llama3; they differ in how many digits stand together. */
-#define LLAMA(digits)                                                                              \
-    CONTRACTION "|" PREFIXED "\\p{L}+|" digits "|" SYMBOLS "[\\r\\n]*|" LINE_ENDS                  \
-                "|" SPACE_BUT_LAST "|" SPACE "+"
+#define WORDS(digits)                                                                              \
+    PREFIXED "\\p{L}+|" digits "|" SYMBOLS "[\\r\\n]*|" LINE_ENDS "|" SPACE_BUT_LAST "|" SPACE "+"
+#define LLAMA(digits) CONTRACTION "|" WORDS(digits)
 
 /* Words cut where lower case meets upper case (o200k). */
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
@@ -72,6 +72,8 @@ static patterns gpt2 = {GPT2};
 static patterns digits_then_gpt2 = {"\\p{N}", GPT2};
 static patterns llama3 = {LLAMA("\\p{N}{1,3}")};
 static patterns qwen2 = {LLAMA("\\p{N}")};
+static patterns ufakzeka = {WORDS("\\p{N}")}; /* Turkish suffixes follow an apostrophe */
+static patterns minicpm5 = {"\\p{N}{1,3}", LLAMA("\\p{N}+")};
 static patterns qwen35 = {CONTRACTION "|" PREFIXED "[\\p{L}\\p{M}]+|\\p{N}| ?[^" WS
                                       "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINE_ENDS "|" SPACE_BUT_LAST
                                       "|" SPACE "+"};
@@ -143,19 +145,23 @@ static const struct cw_pre rows[] = {
     {"midm-2.0", llama3, PRE_IGNORE_MERGES | PRE_ADD_BOS},
     {"lfm2", llama3, PRE_IGNORE_MERGES | PRE_ADD_BOS},
     {"jina-v5-nano", llama3, PRE_IGNORE_MERGES | PRE_ADD_BOS},
+    {"glm4", llama3, PRE_IGNORE_MERGES},
+    {"glm5", llama3, PRE_IGNORE_MERGES},
     {"dbrx", llama3, 0},
     {"smaug-bpe", llama3, 0},
-    {"glm4", llama3, 0},
     {"chatglm-bpe", llama3, 0},
+    {"minicpm5", minicpm5, PRE_IGNORE_MERGES},
 
     {"qwen2", qwen2, 0},
     {"deepseek-r1-qwen", qwen2, 0},
     {"stablelm2", qwen2, 0},
     {"megrez", qwen2, 0},
     {"kormo", qwen2, 0},
+    {"f2llmv2", qwen2, 0},
     {"hunyuan", qwen2, 0},
     {"solar-open", qwen2, 0},
     {"grok-2", qwen2, 0},
+    {"ufakzeka", ufakzeka, 0},
     {"qwen35", qwen35, 0},
 
     {"deepseek-llm", deepseek_llm, 0},
@@ -163,6 +169,7 @@ static const struct cw_pre rows[] = {
     {"deepseek-v3", deepseek_v3, 0},
     {"hunyuan-dense", deepseek_v3, 0},
     {"joyai-llm", deepseek_v3, 0},
+    {"hy_v4", deepseek_v3, 0},
 
     {"falcon", falcon, 0},
     {"tekken", tekken, PRE_IGNORE_MERGES | PRE_ADD_BOS},
@@ -170,6 +177,8 @@ static const struct cw_pre rows[] = {
     {"llama4", gpt4o, 0},
     {"kanana2", gpt4o, 0},
     {"minimax-m2", gpt4o, 0},
+    {"talkie", gpt4o, 0},
+    {"granite-embed-multi-97m", gpt4o, PRE_IGNORE_MERGES},
     {"bloom", finnish, 0},
     {"gpt3-finnish", finnish, 0},
     {"poro-chat", finnish, 0},
@@ -180,6 +189,7 @@ static const struct cw_pre rows[] = {
     {"seed-coder", seed_coder, 0},
 
     {"gemma4", none, PRE_TEXT | PRE_ADD_BOS},
+    {"granite-embed-multi-311m", none, PRE_TEXT | PRE_ADD_BOS},
 };
 
 const struct cw_pre *cw_pre_at(size_t i) {

@@ -106,3 +106,16 @@ size_t cw_special_match(const struct cw_tokenizer *t, const char *text, size_t u
     }
     return best;
 }
+
+size_t cw_special_strip(const struct cw_tokenizer *t, int32_t id, const char *text, size_t len) {
+    struct cw_str s = t->text[id];
+    size_t n = 0;
+    if (!t->strips || cw_str_eq(s, "<s>") || cw_str_eq(s, "<unk>") ||
+        cw_str_eq(s, "<|endoftext|>")) {
+        return 0;
+    }
+    while (n < len && (text[n] == ' ' || (text[n] >= '\t' && text[n] <= '\r'))) {
+        n++;
+    }
+    return n;
+}

@@ -109,6 +109,9 @@ int cw_tokenizer_create(struct cw_tokenizer **out, const struct cw_gguf *g,
         (rc = cw_pretokenizer_create(&t->pretokenizer, t->pre, true, err)) != CW_OK) {
         goto out;
     }
+    if (t->kind == KIND_BYTE_BPE) {
+        t->scratch.words = cw_calloc(CACHED_WORDS, sizeof *t->scratch.words);
+    }
     if (!t->add_space_prefix) { /* else a blank would come along */
         load_replacement(t);
     }
@@ -141,6 +144,7 @@ void cw_tokenizer_destroy(struct cw_tokenizer *t) {
     free(t->scratch.symbols);
     free(t->scratch.heap);
     cw_buf_free(&t->scratch.text);
+    free(t->scratch.words);
     free(t);
 }
 

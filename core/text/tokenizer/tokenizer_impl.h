@@ -96,14 +96,25 @@ struct symbol {
     uint32_t rank;  /* of that merge, or NO_RANK */
 };
 
+/* A word of at most 16 bytes and what it was encoded to: most words of a text come again. */
+enum { CACHED_WORDS = 4096, CACHED_BYTES = 16, CACHED_TOKENS = 6 };
+struct cached_word {
+    uint64_t head, tail; /* its bytes, zeros behind them */
+    uint8_t len;         /* 0: an empty slot */
+    uint8_t n;
+    uint8_t pos[CACHED_TOKENS]; /* [n] where in the word each token begins */
+    int32_t id[CACHED_TOKENS];  /* [n] */
+};
+
 /* Memory of the encoder, kept between calls. */
 struct scratch {
     struct symbol *symbols;
     size_t n_symbols, symbols_cap;
     uint64_t *heap; /* rank << 32 | index of the left symbol */
     size_t n_heap, heap_cap;
-    struct cw_buf text; /* the escaped segment, or a word in the byte alphabet */
-    uint64_t n_pairs;   /* pairs looked up since creation: the measure of work done */
+    struct cw_buf text;        /* the escaped segment, or a word in the byte alphabet */
+    struct cached_word *words; /* [CACHED_WORDS], KIND_BYTE_BPE only */
+    uint64_t n_pairs;          /* pairs looked up since creation: the measure of work done */
 };
 
 struct cw_tokenizer {
@@ -142,6 +153,7 @@ struct cw_tokenizer {
 
     int32_t bos, eos, unk;
     bool add_bos, add_eos, add_space_prefix;
+    bool strips;  /* special tokens take the white space behind them */
     int32_t *eog; /* [n_eog] */
     size_t n_eog;
 
@@ -238,6 +250,8 @@ static inline bool cw_special_begins(const struct cw_tokenizer *t, uint8_t byte)
  * control one of at most control_room. Returns its length and sets *id, or 0. */
 size_t cw_special_match(const struct cw_tokenizer *t, const char *text, size_t user_room,
                         size_t control_room, int32_t *id);
+/* How many bytes of white space at text[0..len) belong to the special token `id` before it. */
+size_t cw_special_strip(const struct cw_tokenizer *t, int32_t id, const char *text, size_t len);
 
 /* --- merge.c --- */
 

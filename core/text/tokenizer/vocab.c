@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "chinwag/utf8.h"
@@ -213,9 +214,23 @@ static const char *const end_markers[] = {
     "_<EOT>",
     "[EOT]",
     "[EOS]",
+    "<|eot|>",
+    "<|EOT|>",
+    "<|end_of_turn|>",
+    "<|endofturn|>",
+    "[|endofturn|]",
     "[e~[",
+    /* Of code to complete: the end of a file, and what would begin the next. */
     "<|fim_pad|>",
+    "<fim-pad>",
+    "<fim_pad>",
+    "<PAD>",
+    "[PAD]",
+    "<|fim_repo|>",
     "<|repo_name|>",
+    "<fim-repo>",
+    "<REPO>",
+    "<reponame>",
     "<|file_sep|>",
 };
 
@@ -304,8 +319,15 @@ static int load_end_markers(struct cw_tokenizer *t, const struct cw_gguf *g, str
 
 /* --- bytes --- */
 
+/* Whether UTF-8 text that people write holds this byte. */
+static bool is_common_byte(int b) {
+    return (b >= ' ' && b < 0xc0 && b != 0x7f) || b == '\t' || b == '\n' || b == '\r' ||
+           (b >= 0xc2 && b <= 0xf0);
+}
+
 /* In the byte alphabet, or as <0xNN>. */
 static void load_bytes(struct cw_tokenizer *t) {
+    int missed = 0;
     for (int b = 0; b < 256; b++) {
         char s[8];
         if (t->kind == KIND_BYTE_BPE) {
@@ -316,6 +338,7 @@ static void load_bytes(struct cw_tokenizer *t) {
                 t->type[id] = TOKEN_NORMAL; /* here a byte merges like any other token */
             }
             t->byte_id[b] = usable ? id : -1;
+            missed += !usable && t->unk < 0 && is_common_byte(b);
             continue;
         }
         int n = snprintf(s, sizeof s, "<0x%02X>", (unsigned)b);
@@ -325,6 +348,10 @@ static void load_bytes(struct cw_tokenizer *t) {
             t->type[id] = TOKEN_BYTE; /* so that the six characters never become it */
         }
         t->byte_id[b] = is_byte ? id : -1;
+    }
+    if (missed > 0) {
+        cw_vocab_notice(
+            t, "%d of the bytes that texts are made of have no token: they are left out", missed);
     }
 }
 
@@ -395,6 +422,27 @@ static int load_special_ids(struct cw_tokenizer *t, const struct cw_gguf *g, str
     return CW_OK;
 }
 
+/* Phi-3's tokens are declared so by its makers; its files do not say it, only what they are. */
+static bool is_phi3(const struct cw_tokenizer *t, const struct cw_gguf *g) {
+    struct cw_str name = {NULL, 0};
+    struct cw_str arch = {NULL, 0};
+    if (t->kind == KIND_SPM && cw_gguf_str(g, "general.architecture", &arch, NULL) == CW_OK &&
+        cw_str_eq(arch, "phi3")) {
+        return true;
+    }
+    if (cw_gguf_str(g, "general.name", &name, NULL) != CW_OK) {
+        return false;
+    }
+    for (size_t i = 0; i + 4 <= name.len; i++) {
+        const char *s = name.data + i;
+        if (strncasecmp(s, "phi3", 4) == 0 ||
+            (i + 5 <= name.len && strncasecmp(s, "phi-3", 5) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int cw_vocab_load(struct cw_tokenizer *t, const struct cw_gguf *g, struct cw_err *err) {
     size_t n = 0;
     int rc = cw_gguf_strs(g, "tokenizer.ggml.tokens", &t->text, &n, err);
@@ -425,6 +473,7 @@ int cw_vocab_load(struct cw_tokenizer *t, const struct cw_gguf *g, struct cw_err
             t->max_text = t->text[id].len;
         }
     }
+    t->strips = is_phi3(t, g);
     load_bytes(t);
     if (t->kind != KIND_BYTE_BPE) {
         load_pairs(t);
