@@ -487,8 +487,8 @@ static int no_such_template(const char *given, struct cw_err *err) {
     for (size_t i = 0; (name = cw_template_builtin_name(i)) != NULL; i++) {
         cw_buf_printf(&names, "%s%s", i > 0 ? " " : "", name);
     }
-    cw_fail(err, CW_ENOENT, "%.64s: no such file, and none of the templates known by name: %s",
-            given, names.data);
+    cw_fail(err, CW_ENOENT, "%.32s: no such file or template; known by name: %s", given,
+            names.data);
     cw_buf_free(&names);
     return err->code;
 }
@@ -514,10 +514,11 @@ int cli_template_source(const struct app_settings *s, char **out, struct cw_err 
         return err->code == CW_ENOENT && !strchr(given, '/') ? no_such_template(given, err)
                                                              : err->code;
     }
-    if (strlen(*out) != len) {
+    if (len == 0 || strlen(*out) != len) {
         free(*out);
         *out = NULL;
-        return cw_fail(err, CW_EFORMAT, "%s: a NUL byte in a template", given);
+        return cw_fail(err, CW_EFORMAT, "%s: %s", given,
+                       len == 0 ? "an empty template" : "a NUL byte in a template");
     }
     return CW_OK;
 }

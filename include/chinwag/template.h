@@ -46,6 +46,7 @@ struct cw_template_input {
     const struct cw_message *messages;
     size_t n_messages;
     bool add_generation_prompt;
+    bool content_parts;    /* contents as lists of one part, {"type": "text", "text": ...} */
     const char *bos, *eos; /* token texts; NULL: empty */
     struct tm now;         /* for strftime_now */
     const struct cw_template_var *vars;

@@ -9,6 +9,7 @@
 
 #include "chinwag/mem.h"
 #include "harness.h"
+#include "tests/support/comma_locale.h"
 
 #define REFERENCE "../shared/reference/templates/"
 
@@ -214,6 +215,10 @@ static const struct {
     {"\n{{ a b }}", 2, "found 'b'"},
     {"\n{{ 1 +\n\n}}", 4, "expected an expression"},
     {"\n{{ 1", 2, "ends where"},
+    {"\n{{ \xff }}", 2, "unexpected character '\\xFF'"},
+    {"{{ \u2022 }}", 1, "unexpected character '\u2022'"},
+    {"{{ '{{'[:1].format(1) }}", 1, "'{'"}, /* the one behind is not of the string */
+    {"{{ '}}'[:1].format(1) }}", 1, "'}'"},
     {"{% else %}", 1, "'else' belongs to nothing"},
     {"\n{% break %}", 2, "'break' outside of a loop"},
 };
@@ -314,32 +319,9 @@ START_TEST(any_byte) {
 }
 END_TEST
 
-/* Make a locale with a decimal comma in a directory of its own; false where that cannot be done. */
-static bool make_comma_locale(char *dir) {
-    struct cw_buf command = {0};
-    if (mkdtemp(dir) == NULL) {
-        return false;
-    }
-    cw_buf_printf(&command, "localedef -i de_DE -f UTF-8 %s/de_DE.utf8 >/dev/null 2>&1", dir);
-    int status = system(command.data);
-    cw_buf_free(&command);
-    setenv("LOCPATH", dir, 1);
-    return status == 0;
-}
-
-static void remove_tree(const char *dir) {
-    struct cw_buf command = {0};
-    cw_buf_printf(&command, "rm -r %s", dir);
-    int status = system(command.data);
-    ck_assert_int_eq(status, 0);
-    cw_buf_free(&command);
-    unsetenv("LOCPATH");
-}
-
 /* Numbers and dates are the same in every locale. */
 START_TEST(locales) {
-    char dir[] = "/tmp/chinwag-locale-XXXXXX";
-    bool made = make_comma_locale(dir);
+    struct comma_locale locale = comma_locale_make();
     static const char source[] =
         "{{ 1.5 }} {{ '2.5'|float }} {{ 0.1 + 0.2 }} {{ 3.14159|round(2) }} {{ '%.2f' % 1.5 }} "
         "{{ strftime_now('%A %d %B %b %p') }} {{ [1.25]|tojson }}";
@@ -358,9 +340,9 @@ START_TEST(locales) {
         }
     }
     setlocale(LC_ALL, "C");
-    remove_tree(dir);
-    ck_assert(comma || !made);
-    if (!made) {
+    comma_locale_remove(&locale);
+    ck_assert(comma || !locale.made);
+    if (!locale.made) {
         printf("skipped: a locale with a decimal comma, which localedef cannot make here\n");
     }
 }

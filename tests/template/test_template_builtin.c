@@ -48,7 +48,7 @@ static const struct {
              "<|im_start|>assistant<|im_sep|>"},
     {"gemma", "<s><start_of_turn>user\nS\n\nU1<end_of_turn>\n<start_of_turn>model\nA1<end_of_turn>"
               "\n<start_of_turn>user\nU2<end_of_turn>\n<start_of_turn>model\n"},
-    {"deepseek", "<s>S\n### Instruction:\nU1\n### Response:\nA1\n<|EOT|>\n### Instruction:\nU2\n"
+    {"deepseek", "<s>S### Instruction:\nU1\n### Response:\nA1\n<|EOT|>\n### Instruction:\nU2\n"
                  "### Response:\n"},
     {"deepseek2", "<s>S\n\nUser: U1\n\nAssistant: A1</s>User: U2\n\nAssistant:"},
     {"deepseek3", "<s>S<\uff5cUser\uff5c>U1<\uff5c"
@@ -82,7 +82,7 @@ static const struct {
     {"vicuna", "<s>S\n\nUSER: U1\nASSISTANT: A1</s>\nUSER: U2\nASSISTANT:"},
     {"vicuna-orca", "<s>SYSTEM: S\nUSER: U1\nASSISTANT: A1</s>\nUSER: U2\nASSISTANT:"},
     {"orion", "<s>Human: S\n\nU1\n\nAssistant: </s>A1</s>Human: U2\n\nAssistant: </s>"},
-    {"minicpm", "<s><\u7528\u6237>S\n\nU1<AI>A1<\u7528\u6237>U2<AI>"},
+    {"minicpm", "<s>S<\u7528\u6237>U1<AI>A1<\u7528\u6237>U2<AI>"},
     {"rwkv-world", "System: S\n\nUser: U1\n\nAssistant: A1\n\nUser: U2\n\nAssistant:"},
     {"megrez", "<|role_start|>system<|role_end|>S<|turn_end|><|role_start|>user<|role_end|>U1"
                "<|turn_end|><|role_start|>assistant<|role_end|>A1<|turn_end|>"
@@ -99,6 +99,27 @@ static const struct {
     {"seed_oss", "<seed:bos>system\nS<seed:eos><seed:bos>user\nU1<seed:eos>"
                  "<seed:bos>assistant\nA1<seed:eos><seed:bos>user\nU2<seed:eos>"
                  "<seed:bos>assistant\n"},
+    {"llama2-sys", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU1 [/INST]A1</s>[INST] U2 [/INST]"},
+    {"llama2-sys-bos", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU1 [/INST]A1</s><s>[INST] U2 [/IN"
+                       "ST]"},
+    {"llama2-sys-strip", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU1 [/INST]A1</s>[INST] U2 [/INST]"},
+    {"exaone4", "[|system|]S[|endofturn|]\n[|user|]U1\n[|assistant|]A1[|endofturn|]\n"
+                "[|user|]U2\n[|assistant|]"},
+    {"granite-4.0", "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_"
+                    "role|>user<|end_of_role|>U1<|end_of_text|>\n<|start_of_role|>assist"
+                    "ant<|end_of_role|>A1<|end_of_text|>\n<|start_of_role|>user<|end_of_"
+                    "role|>U2<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>"},
+    {"yandex", "<s> \u041f\u043e\u043b\u044c\u0437\u043e\u0432\u0430\u0442\u0435\u043b"
+               "\u044c: S\n\nU1\n\n \u0410\u0441\u0441\u0438\u0441\u0442\u0435\u043d"
+               "\u0442: A1\n\n \u041f\u043e\u043b\u044c\u0437\u043e\u0432\u0430\u0442"
+               "\u0435\u043b\u044c: U2\n\n \u0410\u0441\u0441\u0438\u0441\u0442\u0435"
+               "\u043d\u0442:[SEP]"},
+    {"smolvlm", "<|im_start|>S\n\nUser: U1<end_of_utterance>\nAssistant: A1<end_of_u"
+                "tterance>\nUser: U2<end_of_utterance>\nAssistant:"},
+    {"granite-4.1", "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_"
+                    "role|>user<|end_of_role|>U1<|end_of_text|>\n<|start_of_role|>assist"
+                    "ant<|end_of_role|>A1<|end_of_text|>\n<|start_of_role|>user<|end_of_"
+                    "role|>U2<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>"},
     {"grok-2", "System: S<|separator|>\n\nHuman: U1<|separator|>\n\nAssistant: A1<|separator|>\n\n"
                "Human: U2<|separator|>\n\nAssistant:"},
 };
@@ -136,16 +157,40 @@ START_TEST(formats) {
 }
 END_TEST
 
+/* Blanks around a text go where the makers take them off, and stay elsewhere. */
+START_TEST(blanks_around_texts) {
+    static const char *const kinds[][2] = {
+        {"chatml", "<|im_start|>user\n U \n<|im_end|>\n<|im_start|>assistant\n A <|im_end|>\n"},
+        {"llama3", "<s><|start_header_id|>user<|end_header_id|>\n\nU<|eot_id|>"
+                   "<|start_header_id|>assistant<|end_header_id|>\n\nA<|eot_id|>"},
+        {"gemma", "<s><start_of_turn>user\nU<end_of_turn>\n"
+                  "<start_of_turn>model\nA<end_of_turn>\n"},
+        {"mistral-v3", "<s>[INST]  U \n[/INST] A</s>"},
+        {"mistral-v7", "<s>[INST]  U \n[/INST]  A </s>"},
+    };
+    const struct cw_message m[] = {{.role = "user", .content = " U \n", .len = 4},
+                                   {.role = "assistant", .content = " A ", .len = 3}};
+    const struct cw_template_input in = {
+        .messages = m, .n_messages = 2, .bos = "<s>", .eos = "</s>"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        expect_text(cw_template_builtin(kinds[i][0]), &in, kinds[i][1]);
+    }
+}
+END_TEST
+
 START_TEST(names) {
-    size_t n = 0;
+    size_t n = 0, all = 0;
     for (const char *name; (name = cw_template_builtin_name(n)) != NULL; n++) {
         size_t found = 0;
+        all += strlen(name) + 1;
         for (size_t i = 0; i < N_TABLE; i++) {
             found += strcmp(table[i].name, name) == 0;
         }
         ck_assert_msg(found == 1, "%s is not tested here", name);
     }
     ck_assert_uint_eq(n, N_TABLE);
+    /* An unknown name is refused with the list of those, in one line with a name of 32 bytes. */
+    ck_assert_uint_lt(all, sizeof((struct cw_err *)0)->text - 80);
     ck_assert_ptr_null(cw_template_builtin("no such format"));
     ck_assert_ptr_null(cw_template_builtin(""));
     ck_assert_ptr_null(cw_template_builtin_name(SIZE_MAX));
@@ -210,6 +255,7 @@ int main(void) {
     TCase *t = tcase_create("builtin");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, formats, 0, N_TABLE);
+    tcase_add_test(t, blanks_around_texts);
     tcase_add_test(t, names);
     tcase_add_loop_test(t, typed_marks_stay_text, 0, N_TABLE);
     tcase_add_loop_test(t, other_shapes, 0, N_TABLE);

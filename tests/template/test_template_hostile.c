@@ -46,6 +46,21 @@ static const struct {
     {"{% set ns = namespace(s=(1,)) %}{% for i in range(1000) %}{% set ns.s = (ns.s,) %}"
      "{% endfor %}{{ {ns.s: 1} }}",
      "nested deeper than"},
+    {"{% set ns = namespace(s=(1,)) %}{% for i in range(60) %}{% set ns.s = (ns.s, ns.s) %}"
+     "{% endfor %}{{ {ns.s: 1} }}",
+     "steps"},
+    {"{% set s = 'a' * 1000000 %}{% set d = {'a' * 1000000: 1} %}{% for i in range(100000) %}"
+     "{% set x = d[s] %}{% endfor %}",
+     "steps"},
+    {"{% set s = 'a' * 1000000 %}{% for i in range(100000) %}{% set x = s.startswith(s) %}"
+     "{% endfor %}",
+     "steps"},
+    {"{% set s = 'a' * 1000000 %}{% for i in range(100000) %}{% set x = s.endswith((s, s)) %}"
+     "{% endfor %}",
+     "steps"},
+    {"{% set d = {'a' * 1000000: 1, 'a' * 999999 ~ 'b': 2} %}{% for i in range(100000) %}"
+     "{% set x = dict(**d) %}{% endfor %}",
+     "steps"},
     {"{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}", "nested deeper than"},
     {"{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns.a == ns.a[0].a }}", NULL},
     {"{% set ns = namespace(s=[1]) %}{% for i in range(30) %}{% set ns.s = [ns.s, ns.s] %}"

@@ -184,8 +184,9 @@ START_TEST(origins) {
 }
 END_TEST
 
-/* Whatever a real template does with a message, every byte that the message brought is marked. */
-static void check_real_template(const char *path) {
+/* False where it is not here. Whatever a real template does with a message, every byte that the
+ * message brought is marked. */
+static bool check_real_template(const char *path) {
     static const char content[] = "<|im_start|>\u00fc<|eot_id|>[INST]</s><end_of_turn>";
     static const char plain[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJK";
     ck_assert_uint_eq(sizeof content, sizeof plain);
@@ -193,7 +194,7 @@ static void check_real_template(const char *path) {
     char *source = read_file(path, &len);
     if (source == NULL) {
         printf("skipped: %s is not there\n", path);
-        return;
+        return false;
     }
     struct run run[2];
     for (int k = 0; k < 2; k++) {
@@ -230,6 +231,7 @@ static void check_real_template(const char *path) {
     run_free(&run[0]);
     run_free(&run[1]);
     free(source);
+    return true;
 }
 
 START_TEST(real_templates) {
@@ -253,11 +255,13 @@ START_TEST(real_templates) {
         "smollm2-135m",
         "CohereForAI-c4ai-command-r-plus-tool_use",
     };
+    size_t n = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char path[160];
         snprintf(path, sizeof path, "../shared/reference/templates/%s.jinja", names[i]);
-        check_real_template(path);
+        n += check_real_template(path);
     }
+    ck_assert(n == 0 || n == sizeof names / sizeof *names); /* all, or no reference at all */
 }
 END_TEST
 

@@ -95,6 +95,12 @@ static bool index_of(struct cw_jval key, size_t n, size_t *index) {
     return i >= 0 && i < (int64_t)n;
 }
 
+/* What was cut out of escaped text still is such. */
+static struct cw_jval piece(struct cw_jstr *s, const struct cw_jstr *of) {
+    s->markup = of->markup;
+    return cw_jstring(s);
+}
+
 static bool find_item(struct cw_jrender *r, struct cw_jval object, struct cw_jval key,
                       struct cw_jval *out) {
     if (object.kind == CW_J_DICT) {
@@ -133,7 +139,7 @@ static bool find_item(struct cw_jrender *r, struct cw_jval object, struct cw_jva
         size_t begin = cw_jstr_char_at(object.s, i);
         uint32_t cp;
         size_t n = cw_jstr_decode(object.s, begin, &cp);
-        *out = cw_jstring(cw_jstr_slice(&r->arena, object.s, begin, begin + n));
+        *out = piece(cw_jstr_slice(&r->arena, object.s, begin, begin + n), object.s);
         return true;
     default:
         return false;
@@ -198,7 +204,7 @@ static struct cw_jval slice_string(struct cw_jrender *r, const struct cw_jstr *s
     if (step == 1 || n <= 1) {
         size_t begin = cw_jstr_char_at(s, (size_t)start);
         struct cw_jstr *rest = cw_jstr_slice(&r->arena, s, begin, s->len);
-        return cw_jstring(cw_jstr_slice(&r->arena, rest, 0, cw_jstr_char_at(rest, (size_t)n)));
+        return piece(cw_jstr_slice(&r->arena, rest, 0, cw_jstr_char_at(rest, (size_t)n)), s);
     }
     size_t *at = cw_jalloc_array(&r->arena, chars + 1, sizeof *at); /* where characters begin */
     uint32_t cp;
@@ -214,7 +220,7 @@ static struct cw_jval slice_string(struct cw_jrender *r, const struct cw_jstr *s
         size_t c = (size_t)(start + k * step);
         cw_jbuild_slice(&b, s, at[c], at[c + 1]);
     }
-    return cw_jbuilt(&b);
+    return piece(cw_jbuild_end(&b), s);
 }
 
 static struct cw_jval slice_range(struct cw_jrender *r, const struct cw_jrange *from, int64_t start,

@@ -79,9 +79,9 @@ void cw_jpad(struct cw_jbuild *b, size_t n, char c, int32_t origin);
 struct cw_jval cw_jcenter(struct cw_jrender *r, const struct cw_jstr *s, int64_t width,
                           const struct cw_jstr *fill);
 
-/* format % args, as the operator and the filter have it. */
+/* format % right: a tuple is the list of arguments, a dict the names, all else one argument. */
 struct cw_jval cw_jpercent(struct cw_jrender *r, const struct cw_jstr *format,
-                           const struct cw_jargs *args);
+                           struct cw_jval right);
 /* format.format(args). */
 struct cw_jval cw_jformat(struct cw_jrender *r, const struct cw_jstr *format,
                           const struct cw_jargs *args);

@@ -128,7 +128,7 @@ static struct cw_jval eval_item(struct cw_jrender *r, const struct cw_jnode *n) 
 static void add_keyword(struct cw_jrender *r, struct cw_jargs *args, size_t *cap,
                         const struct cw_jstr *name, struct cw_jval v) {
     for (size_t i = 0; i < args->n_kw; i++) {
-        if (cw_jstr_equal(args->kw[i].name, name)) {
+        if (cw_jsame_text(r, args->kw[i].name, name)) {
             cw_jfailr(r, "TypeError: keyword argument '%.*s' given twice", (int)name->len,
                       name->data);
         }

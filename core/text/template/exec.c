@@ -117,13 +117,14 @@ static const struct cw_jname *special(struct cw_jrender *r, const char *name) {
 }
 
 /* The argument for parameter i, marked as taken if it came by keyword; NULL: none. */
-static const struct cw_jval *argument(const struct cw_jroutine *m, size_t i,
+static const struct cw_jval *argument(struct cw_jrender *r, const struct cw_jroutine *m, size_t i,
                                       const struct cw_jargs *args, bool *taken) {
     if (i < args->n_pos) {
         return &args->pos[i];
     }
+    cw_jcharge(r, args->n_kw / 16);
     for (size_t k = 0; k < args->n_kw; k++) {
-        if (!taken[k] && cw_jstr_equal(args->kw[k].name, m->params[i]->text)) {
+        if (!taken[k] && cw_jsame_text(r, args->kw[k].name, m->params[i]->text)) {
             taken[k] = true;
             return &args->kw[k].value;
         }
@@ -136,7 +137,7 @@ static void bind_parameters(struct cw_jrender *r, const struct cw_jroutine *m,
                             const struct cw_jargs *args, bool *taken) {
     bool *missing = cw_jalloc_array(&r->arena, m->n_params + 1, sizeof *missing);
     for (size_t i = 0; i < m->n_params; i++) {
-        const struct cw_jval *given = argument(m, i, args, taken);
+        const struct cw_jval *given = argument(r, m, i, args, taken);
         missing[i] = given == NULL;
         cw_jscope_set(r, m->params[i],
                       given != NULL

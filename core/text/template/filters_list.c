@@ -106,7 +106,7 @@ CW_JBUILTIN(filter_sort) {
     for (size_t i = 0; i < n; i++) {
         keys[i] = sort_key(r, list.list->items[i], arg[2], cw_jtruth(r, arg[1]));
     }
-    cw_jsort(r, list.list->items, keys, n, cw_jtruth(r, arg[0]));
+    cw_jsort(r, list.list->items, keys, n, cw_jas_flag(r, arg[0], "'reverse'"));
     return list;
 }
 
@@ -137,7 +137,7 @@ CW_JBUILTIN(filter_dictsort) {
         out.list->items[i] = pair(r, p->key, p->value);
         keys[i] = folded(r, by_value ? p->value : p->key, cw_jtruth(r, arg[0]));
     }
-    cw_jsort(r, out.list->items, keys, n, cw_jtruth(r, arg[2]));
+    cw_jsort(r, out.list->items, keys, n, cw_jas_flag(r, arg[2], "'reverse'"));
     return out;
 }
 
@@ -246,8 +246,7 @@ CW_JBUILTIN(filter_last) {
         cw_jfailr(r, "TypeError: '%s' object is not reversible", cw_jtype_name(v));
     }
     if (v.kind == CW_J_STRING && v.s->len > 0) {
-        size_t begin = cw_jstr_before(v.s, v.s->len);
-        return cw_jstring(cw_jstr_slice(&r->arena, v.s, begin, v.s->len));
+        return cw_jgetitem(r, v, cw_jint(-1));
     }
     struct cw_jval all_items = cw_jcollect(r, v);
     size_t n = all_items.list->n;

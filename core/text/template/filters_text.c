@@ -68,7 +68,19 @@ CW_JBUILTIN(filter_center) {
 }
 
 CW_JBUILTIN(filter_format) {
-    return cw_jpercent(r, plain(r, v), all);
+    struct cw_jval right = cw_jdict(r, CW_J_DICT);
+    if (all->n_pos > 0 && all->n_kw > 0) {
+        cw_jfailr(r, "'format' takes positional or keyword arguments, not both");
+    }
+    for (size_t i = 0; i < all->n_kw; i++) {
+        cw_jdict_set(r, right.dict, cw_jstring(all->kw[i].name), all->kw[i].value);
+    }
+    if (all->n_kw == 0) {
+        right = cw_jseq(r, CW_J_TUPLE, 0);
+        right.list->items = all->pos;
+        right.list->n = all->n_pos;
+    }
+    return cw_jpercent(r, plain(r, v), right);
 }
 
 CW_JBUILTIN(filter_wordcount) {
@@ -138,7 +150,6 @@ CW_JBUILTIN(filter_indent) {
 }
 
 CW_JBUILTIN(filter_truncate) {
-    const struct cw_jstr *s = plain(r, cw_jstring(cw_jas_str(r, v, "what is truncated")));
     int64_t length = cw_jgiven(arg[0]) ? cw_jas_int(r, arg[0], "'length'") : 255;
     bool kill_words = cw_jtruth(r, arg[1]);
     const struct cw_jstr *end =
@@ -149,9 +160,11 @@ CW_JBUILTIN(filter_truncate) {
         cw_jfailr(r, "AssertionError: 'truncate' with a length below that of its end, or a "
                      "negative leeway");
     }
-    if ((int64_t)cw_jcount_chars(r, s) - leeway <= length) {
-        return cw_jstring(s);
+    int64_t n = cw_jlen(r, v);
+    if (n >= 0 && n - leeway <= length) {
+        return v; /* whatever it is */
     }
+    const struct cw_jstr *s = plain(r, cw_jstring(cw_jas_str(r, v, "what is truncated")));
     size_t cut = cw_jstr_char_at(s, (size_t)(length - end_chars));
     if (!kill_words) {
         for (size_t i = cut; i > 0; i--) {

@@ -158,16 +158,16 @@ static void put_float(struct cw_jrender *r, struct cw_jbuild *b, struct spec f, 
 /* ------------------------------------------------------------------ percent formats */
 
 struct percent {
-    const struct cw_jargs *args;
+    const struct cw_jval *args; /* [n] */
+    size_t n, used;
     const struct cw_jdict *map; /* the names, where one dict was given; else NULL */
-    size_t used;                /* positional ones so far */
 };
 
 static struct cw_jval next_arg(struct cw_jrender *r, struct percent *p) {
-    if (p->used >= p->args->n_pos) {
+    if (p->used >= p->n) {
         cw_jfailr(r, "TypeError: not enough arguments for format string");
     }
-    return p->args->pos[p->used++];
+    return p->args[p->used++];
 }
 
 static struct cw_jval named_arg(struct cw_jrender *r, struct percent *p, const struct cw_jstr *s,
@@ -188,7 +188,7 @@ static struct cw_jval named_arg(struct cw_jrender *r, struct percent *p, const s
         cw_jfailr(r, "KeyError: the format has no argument '%.*s'",
                   name->len < 60 ? (int)name->len : 60, name->data);
     }
-    p->used = p->args->n_pos; /* a dict need not be used up */
+    p->used = p->n; /* a dict need not be used up */
     return *v;
 }
 
@@ -227,6 +227,11 @@ static void percent_field(struct cw_jrender *r, struct cw_jbuild *b, struct perc
     int32_t origin = cw_jstr_taint(s);
     struct spec f = {.precision = -1, .align = '>'};
     struct cw_jval v = {.kind = CW_J_ABSENT};
+    if (*i < s->len && s->data[*i] == '%') {
+        cw_jbuild_slice(b, s, *i, *i + 1);
+        (*i)++;
+        return;
+    }
     if (*i < s->len && s->data[*i] == '(') {
         v = named_arg(r, p, s, i);
     }
@@ -255,10 +260,6 @@ static void percent_field(struct cw_jrender *r, struct cw_jbuild *b, struct perc
         cw_jfailr(r, "ValueError: incomplete format");
     }
     char type = s->data[(*i)++];
-    if (type == '%') {
-        cw_jbuild_slice(b, s, *i - 1, *i);
-        return;
-    }
     if (type == '\0' || strchr("sriduxXoeEfFgG", type) == NULL) {
         cw_jfailr(r, "the format character '%c' is not supported",
                   isprint((unsigned char)type) ? type : '?');
@@ -289,20 +290,16 @@ static void percent_field(struct cw_jrender *r, struct cw_jbuild *b, struct perc
     put_float(r, b, f, cw_jas_double(v), origin);
 }
 
-struct cw_jval cw_jpercent(struct cw_jrender *r, const struct cw_jstr *s,
-                           const struct cw_jargs *args) {
-    struct percent p = {.args = args};
-    struct cw_jval names = cw_jdict(r, CW_J_DICT);
-    if (args->n_kw > 0) {
-        if (args->n_pos > 0) {
-            cw_jfailr(r, "'format' takes positional or keyword arguments, not both");
-        }
-        for (size_t i = 0; i < args->n_kw; i++) {
-            cw_jdict_set(r, names.dict, cw_jstring(args->kw[i].name), args->kw[i].value);
-        }
-        p.map = names.dict;
-    } else if (args->n_pos == 1 && args->pos[0].kind == CW_J_DICT) {
-        p.map = args->pos[0].dict;
+struct cw_jval cw_jpercent(struct cw_jrender *r, const struct cw_jstr *s, struct cw_jval right) {
+    struct percent p = {.args = &right, .n = 1};
+    if (s->markup) { /* would escape what it is given */
+        cw_jfailr(r, "formats that come of 'escape' or 'safe' are not supported");
+    }
+    if (right.kind == CW_J_TUPLE) {
+        p.args = right.list->items;
+        p.n = right.list->n;
+    } else if (right.kind == CW_J_DICT) {
+        p.map = right.dict;
     }
     struct cw_jbuild b = cw_jbuild_new(&r->arena);
     cw_jcharge_bytes(r, s->len);
@@ -317,8 +314,10 @@ struct cw_jval cw_jpercent(struct cw_jrender *r, const struct cw_jstr *s,
             percent_field(r, &b, &p, s, &i);
         }
     }
-    bool unused = p.used < args->n_pos && p.map == NULL;
-    if (unused && !(args->n_pos == 1 && args->pos[0].kind == CW_J_LIST)) {
+    /* What has items of its own, but for text, counts as a mapping, which need not be used up. */
+    bool maps = right.kind == CW_J_DICT || right.kind == CW_J_LIST || right.kind == CW_J_RANGE ||
+                right.kind == CW_J_UNDEFINED;
+    if (p.used < p.n && !maps) {
         cw_jfailr(r, "TypeError: not all arguments converted during string formatting");
     }
     return cw_jbuilt(&b);
@@ -348,8 +347,8 @@ static struct spec read_spec(struct cw_jrender *r, const struct cw_jstr *s, size
         f.alternate = true;
         i++;
     }
-    if (i < end && s->data[i] == '0' && f.align == 0) {
-        f.align = '=';
+    if (i < end && s->data[i] == '0' && f.fill[0] == '\0') {
+        f.align = f.align == 0 ? '=' : f.align;
         strcpy(f.fill, "0");
         i++;
     }
@@ -412,18 +411,18 @@ static struct cw_jval field_value(struct cw_jrender *r, struct brace *p, const s
     struct cw_jval v = {.kind = CW_J_ABSENT};
     if (name->len == 0 || is_digit(name->data[0])) {
         size_t at = 0;
+        int64_t n = name->len == 0 ? p->next++ : read_number(r, name, &at);
         p->counted |= name->len == 0;
-        p->numbered |= name->len > 0;
+        p->numbered |= at > 0 && i == end; /* {0.x} may stand beside {} */
         if (p->counted && p->numbered) {
             cw_jfailr(r, "ValueError: a format with and without numbers of fields");
         }
-        int64_t n = name->len == 0 ? p->next++ : read_number(r, name, &at);
         if ((uint64_t)n < p->args->n_pos && at == name->len) {
             v = p->args->pos[n];
         }
     }
     for (size_t k = 0; v.kind == CW_J_ABSENT && k < p->args->n_kw; k++) {
-        if (cw_jstr_equal(p->args->kw[k].name, name)) {
+        if (cw_jsame_text(r, p->args->kw[k].name, name)) {
             v = p->args->kw[k].value;
         }
     }

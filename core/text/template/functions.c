@@ -43,6 +43,9 @@ static struct cw_jval make_dict(struct cw_jrender *r, const struct cw_jargs *all
     if (all->n_pos > 1) {
         cw_jfailr(r, "TypeError: dict() takes at most one positional argument");
     }
+    if (all->n_pos == 1) {
+        cw_jneed_defined(r, all->pos[0]);
+    }
     if (all->n_pos == 1 && all->pos[0].kind == CW_J_DICT) {
         const struct cw_jdict *from = all->pos[0].dict;
         for (size_t i = 0; i < from->n; i++) {

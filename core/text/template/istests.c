@@ -82,10 +82,12 @@ CW_JBUILTIN(test_escaped) {
 }
 
 CW_JBUILTIN(test_filter) {
+    cw_jneed_hashable(r, v);
     return cw_jbool(v.kind == CW_J_STRING && cw_jfilter_find(v.s) != NULL);
 }
 
 CW_JBUILTIN(test_test) {
+    cw_jneed_hashable(r, v);
     return cw_jbool(v.kind == CW_J_STRING && cw_jtest_find(v.s) != NULL);
 }
 

@@ -108,6 +108,10 @@ static void skip_comment(struct cw_jlexer *x) {
     int opened_at = x->line;
     size_t i = x->pos + 2;
     i += sign_at(x, i) != '\0';
+    if (i == x->len) { /* the reference misses an end only where something stands before it */
+        advance(x, i);
+        return;
+    }
     const char *hit = memmem(x->src + i, x->len - i, "#}", 2);
     if (hit == NULL) {
         x->guard->line = opened_at;
@@ -122,6 +126,10 @@ static void skip_comment(struct cw_jlexer *x) {
 static bool raw_text(struct cw_jlexer *x, struct cw_jtoken *token) {
     size_t begin = x->pos;
     x->guard->line = x->line;
+    if (begin == x->len) { /* as of a comment, no end is missed here */
+        x->state = CW_JLEX_TEXT;
+        return false;
+    }
     for (size_t i = begin; i + 2 <= x->len; i++) {
         const char *hit = memmem(x->src + i, x->len - i, "{%", 2);
         if (hit == NULL) {
@@ -310,7 +318,8 @@ static void number_token(struct cw_jlexer *x, struct cw_jtoken *token) {
         }
     }
     end = skip_digits(x, begin, 10);
-    size_t whole_end = end;
+    /* A whole number that begins with a zero is one of zeros only. */
+    size_t whole_end = x->src[begin] == '0' ? skip_digits(x, begin, 1) : end;
     bool is_float = false;
     if (begin == 0 || x->src[begin - 1] != '.') { /* in a.1.5 these are two indices */
         if (at(x, end) == '.' && isdigit((unsigned char)at(x, end + 1))) {
@@ -338,6 +347,7 @@ static void number_token(struct cw_jlexer *x, struct cw_jtoken *token) {
         token->f = strtod(text, NULL);
     } else {
         integer(x, token, begin, whole_end, 10);
+        end = whole_end;
     }
     advance(x, end);
 }

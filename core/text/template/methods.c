@@ -5,10 +5,12 @@
 
 /* ------------------------------------------------------------------ dicts */
 
+const char cw_jdict_keys[] = "dict_keys";
+
 enum view { VIEW_KEYS, VIEW_VALUES, VIEW_ITEMS };
 
 static struct cw_jval view_of(struct cw_jrender *r, const struct cw_jdict *d, enum view what) {
-    static const char *const names[] = {"dict_keys", "dict_values", "dict_items"};
+    static const char *const names[] = {cw_jdict_keys, "dict_values", "dict_items"};
     struct cw_jval out = cw_jseq(r, CW_J_VIEW, d->n);
     out.list->name = names[what];
     cw_jcharge(r, d->n);

@@ -166,7 +166,7 @@ CW_JBUILTIN(str_rsplit) {
 }
 
 CW_JBUILTIN(str_splitlines) {
-    return cw_jsplitlines(r, text(r, v), cw_jtruth(r, arg[0]));
+    return cw_jsplitlines(r, text(r, v), cw_jas_flag(r, arg[0], "'keepends'"));
 }
 
 /* Three parts around the first (last) separator; without one, s stands first (last). */
@@ -215,11 +215,12 @@ static struct stretch stretch_of(struct cw_jrender *r, const struct cw_jstr *s,
     return t;
 }
 
-static bool fits_end(const struct cw_jstr *s, const struct cw_jstr *part, struct stretch t,
-                     bool at_end) {
+static bool fits_end(struct cw_jrender *r, const struct cw_jstr *s, const struct cw_jstr *part,
+                     struct stretch t, bool at_end) {
     if (t.empty || part->len > t.end - t.begin) {
         return false;
     }
+    cw_jcharge_bytes(r, part->len);
     size_t at = at_end ? t.end - part->len : t.begin;
     return memcmp(s->data + at, part->data, part->len) == 0;
 }
@@ -233,11 +234,11 @@ static struct cw_jval has_end(struct cw_jrender *r, struct cw_jval v, const stru
     if (arg[0].kind == CW_J_TUPLE) {
         for (size_t i = 0; !fits && i < arg[0].list->n; i++) {
             cw_jcharge(r, 1);
-            fits =
-                fits_end(s, cw_jas_str(r, arg[0].list->items[i], "a prefix or suffix"), t, at_end);
+            fits = fits_end(r, s, cw_jas_str(r, arg[0].list->items[i], "a prefix or suffix"), t,
+                            at_end);
         }
     } else {
-        fits = fits_end(s, cw_jas_str(r, arg[0], "a prefix or suffix"), t, at_end);
+        fits = fits_end(r, s, cw_jas_str(r, arg[0], "a prefix or suffix"), t, at_end);
     }
     return cw_jbool(fits);
 }
@@ -347,13 +348,13 @@ CW_JBUILTIN(str_format_map) {
 
 CW_JBUILTIN(str_removeprefix) {
     const struct cw_jstr *s = text(r, v), *part = cw_jas_str(r, arg[0], "the prefix");
-    bool fits = fits_end(s, part, (struct stretch){0, s->len, false}, false);
+    bool fits = fits_end(r, s, part, (struct stretch){0, s->len, false}, false);
     return cw_jstring(cw_jstr_slice(&r->arena, s, fits ? part->len : 0, s->len));
 }
 
 CW_JBUILTIN(str_removesuffix) {
     const struct cw_jstr *s = text(r, v), *part = cw_jas_str(r, arg[0], "the suffix");
-    bool fits = fits_end(s, part, (struct stretch){0, s->len, false}, true);
+    bool fits = fits_end(r, s, part, (struct stretch){0, s->len, false}, true);
     return cw_jstring(cw_jstr_slice(&r->arena, s, 0, s->len - (fits ? part->len : 0)));
 }
 

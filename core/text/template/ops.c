@@ -157,7 +157,9 @@ static struct cw_jval repeat_string(struct cw_jrender *r, const struct cw_jstr *
         cw_jbuild_str(&b, many);
     }
     cw_jbuild_slice(&b, many, 0, n * s->len);
-    return cw_jbuilt(&b);
+    struct cw_jstr *all = cw_jbuild_end(&b);
+    all->markup = s->markup;
+    return cw_jstring(all);
 }
 
 static struct cw_jval repeat(struct cw_jrender *r, struct cw_jval v, int64_t count) {
@@ -206,17 +208,6 @@ static struct cw_jval join_lists(struct cw_jrender *r, struct cw_jval a, struct 
     return out;
 }
 
-/* str.__mod__: a tuple is the list of arguments, a dict the names, all else one argument. */
-static struct cw_jval percent(struct cw_jrender *r, const struct cw_jstr *format,
-                              struct cw_jval v) {
-    struct cw_jargs args = {.pos = &v, .n_pos = 1};
-    if (v.kind == CW_J_TUPLE) {
-        args.pos = v.list->items;
-        args.n_pos = v.list->n;
-    }
-    return cw_jpercent(r, format, &args);
-}
-
 struct cw_jval cw_jbinary(struct cw_jrender *r, enum cw_jop op, struct cw_jval a,
                           struct cw_jval b) {
     bool formats = op == CW_JOP_MOD && a.kind == CW_J_STRING;
@@ -244,7 +235,7 @@ struct cw_jval cw_jbinary(struct cw_jrender *r, enum cw_jop op, struct cw_jval a
         }
     }
     if (formats) {
-        return percent(r, a.s, b);
+        return cw_jpercent(r, a.s, b);
     }
     fail_operands(r, op, a, b);
 }

@@ -111,6 +111,14 @@ static void set_field(struct cw_jrender *r, struct cw_jval d, const char *key, s
     cw_jdict_set(r, d.dict, cw_jliteral(r, key), v);
 }
 
+static struct cw_jval one_part(struct cw_jrender *r, struct cw_jval text) {
+    struct cw_jval list = cw_jseq(r, CW_J_LIST, 1), part = cw_jdict(r, CW_J_DICT);
+    set_field(r, part, "type", cw_jliteral(r, "text"));
+    set_field(r, part, "text", text);
+    list.list->items[0] = part;
+    return list;
+}
+
 /* The messages as a list of dicts. Contents are not copied: each is a string of one run, its
  * message's. */
 static struct cw_jval conversation(struct cw_jrender *r) {
@@ -122,8 +130,8 @@ static struct cw_jval conversation(struct cw_jrender *r) {
         struct cw_jval d = cw_jdict(r, CW_J_DICT);
         runs[i] = (struct cw_jrun){SIZE_MAX, (int32_t)i};
         set_field(r, d, "role", cw_jliteral(r, m->role != NULL ? m->role : ""));
-        set_field(r, d, "content",
-                  cw_jstring(cw_jstr_new(&r->arena, m->content, m->len, &runs[i])));
+        struct cw_jval content = cw_jstring(cw_jstr_new(&r->arena, m->content, m->len, &runs[i]));
+        set_field(r, d, "content", in->content_parts ? one_part(r, content) : content);
         if (m->reasoning != NULL) {
             set_field(r, d, "reasoning_content",
                       cw_jstring(cw_jstr_new(&r->arena, m->reasoning, m->reasoning_len, &runs[i])));

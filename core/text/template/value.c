@@ -73,7 +73,7 @@ struct cw_jval cw_jdict(struct cw_jrender *r, enum cw_jkind kind) {
     return (struct cw_jval){.kind = kind, .dict = d};
 }
 
-static void need_hashable(struct cw_jrender *r, struct cw_jval key) {
+void cw_jneed_hashable(struct cw_jrender *r, struct cw_jval key) {
     switch (key.kind) {
     case CW_J_LIST:
     case CW_J_DICT:
@@ -81,8 +81,9 @@ static void need_hashable(struct cw_jrender *r, struct cw_jval key) {
         cw_jfailr(r, "TypeError: unhashable type: '%s'", cw_jtype_name(key));
     case CW_J_TUPLE:
         cw_jenter(r);
+        cw_jcharge(r, key.list->n);
         for (size_t i = 0; i < key.list->n; i++) {
-            need_hashable(r, key.list->items[i]);
+            cw_jneed_hashable(r, key.list->items[i]);
         }
         cw_jleave(r);
         break;
@@ -91,26 +92,32 @@ static void need_hashable(struct cw_jrender *r, struct cw_jval key) {
     }
 }
 
+bool cw_jsame_text(struct cw_jrender *r, const struct cw_jstr *a, const struct cw_jstr *b) {
+    if (a->len != b->len) {
+        return false;
+    }
+    cw_jcharge_bytes(r, a->len);
+    return cw_jstr_equal(a, b);
+}
+
 /* Dictionaries of templates are small: a list of pairs is searched in order, and pays for it. */
 static struct cw_jpair *find_pair(struct cw_jrender *r, const struct cw_jdict *d,
                                   struct cw_jval key) {
-    for (size_t i = 0; i < d->n; i++) {
-        struct cw_jpair *p = &d->pairs[i];
-        if (key.kind == CW_J_STRING && p->key.kind == CW_J_STRING) {
-            if (cw_jstr_equal(key.s, p->key.s)) {
-                return p;
-            }
-        } else if (cw_jequal(r, p->key, key)) {
-            return p;
+    size_t i = 0;
+    for (; i < d->n; i++) {
+        struct cw_jval one = d->pairs[i].key;
+        bool strings = key.kind == CW_J_STRING && one.kind == CW_J_STRING;
+        if (strings ? cw_jsame_text(r, key.s, one.s) : cw_jequal(r, one, key)) {
+            break;
         }
     }
-    cw_jcharge(r, d->n / 4);
-    return NULL;
+    cw_jcharge(r, i / 4);
+    return i < d->n ? &d->pairs[i] : NULL;
 }
 
 void cw_jdict_set(struct cw_jrender *r, struct cw_jdict *d, struct cw_jval key,
                   struct cw_jval value) {
-    need_hashable(r, key);
+    cw_jneed_hashable(r, key);
     struct cw_jpair *p = find_pair(r, d, key);
     if (p != NULL) {
         p->value = value;
@@ -126,7 +133,7 @@ void cw_jdict_set(struct cw_jrender *r, struct cw_jdict *d, struct cw_jval key,
 
 const struct cw_jval *cw_jdict_get(struct cw_jrender *r, const struct cw_jdict *d,
                                    struct cw_jval key) {
-    need_hashable(r, key);
+    cw_jneed_hashable(r, key);
     struct cw_jpair *p = find_pair(r, d, key);
     return p != NULL ? &p->value : NULL;
 }
@@ -270,6 +277,10 @@ int64_t cw_jas_int(struct cw_jrender *r, struct cw_jval v, const char *what) {
         cw_jfailr(r, "TypeError: %s must be an integer, not '%s'", what, cw_jtype_name(v));
     }
     return cw_jwhole(v);
+}
+
+bool cw_jas_flag(struct cw_jrender *r, struct cw_jval v, const char *what) {
+    return v.kind != CW_J_ABSENT && cw_jas_int(r, v, what) != 0;
 }
 
 const struct cw_jstr *cw_jas_str(struct cw_jrender *r, struct cw_jval v, const char *what) {
@@ -440,6 +451,11 @@ bool cw_jcontains(struct cw_jrender *r, struct cw_jval container, struct cw_jval
         return cw_jdict_get(r, container.dict, item) != NULL;
     case CW_J_UNDEFINED:
         return false;
+    case CW_J_VIEW:
+        if (container.list->name == cw_jdict_keys) {
+            cw_jneed_hashable(r, item);
+        }
+        break;
     default:
         break;
     }

@@ -54,6 +54,8 @@ struct cw_jval {
     };
 };
 
+extern const char cw_jdict_keys[]; /* the name of the view that dict.keys() gives */
+
 struct cw_jlist {
     struct cw_jval *items; /* [n] */
     size_t n;
@@ -179,6 +181,8 @@ struct cw_jval cw_jiterator(struct cw_jrender *r, const char *name);
 struct cw_jval cw_jdict(struct cw_jrender *r, enum cw_jkind kind);
 void cw_jdict_set(struct cw_jrender *r, struct cw_jdict *d, struct cw_jval key,
                   struct cw_jval value);
+/* Fails on what cannot be a key. */
+void cw_jneed_hashable(struct cw_jrender *r, struct cw_jval key);
 /* NULL if there is none. Fails on a key that cannot be hashed. */
 const struct cw_jval *cw_jdict_get(struct cw_jrender *r, const struct cw_jdict *d,
                                    struct cw_jval key);
@@ -198,6 +202,8 @@ struct cw_jval cw_jfill_end(struct cw_jrender *r, struct cw_jfill *f, enum cw_jk
 const char *cw_jtype_name(struct cw_jval v);
 bool cw_jtruth(struct cw_jrender *r, struct cw_jval v);
 bool cw_jequal(struct cw_jrender *r, struct cw_jval a, struct cw_jval b);
+/* cw_jstr_equal, accounted for. */
+bool cw_jsame_text(struct cw_jrender *r, const struct cw_jstr *a, const struct cw_jstr *b);
 /* a < b: negative, a > b: positive; fails where Python has no order. `op` is for the message. */
 int cw_jorder(struct cw_jrender *r, const char *op, struct cw_jval a, struct cw_jval b);
 bool cw_jcontains(struct cw_jrender *r, struct cw_jval container, struct cw_jval item);
@@ -213,6 +219,8 @@ static inline int64_t cw_jwhole(struct cw_jval v) {
 }
 /* The value as an index or count: an int or bool; fails otherwise, naming `what`. */
 int64_t cw_jas_int(struct cw_jrender *r, struct cw_jval v, const char *what);
+/* An argument that Python takes as an int and asks for its truth; false where it was not given. */
+bool cw_jas_flag(struct cw_jrender *r, struct cw_jval v, const char *what);
 const struct cw_jstr *cw_jas_str(struct cw_jrender *r, struct cw_jval v, const char *what);
 /* An undefined value was used where that is an error. */
 void cw_jneed_defined(struct cw_jrender *r, struct cw_jval v);
