@@ -10,6 +10,7 @@
 #include "app/json.h"
 #include "chinwag/clock.h"
 #include "core/chat/generate.h"
+#include "core/chat/loader.h"
 
 struct reply {
     struct cw_sampling sampling; /* of the first draws */
@@ -165,6 +166,13 @@ static int generate(struct cli *c, struct app_engine *e, struct reply *r,
         .token = on_token,
         .arg = r,
     };
+    bool dry = r->sampling.dry_multiplier > 0;
+    for (size_t i = 0; i < r->n_at; i++) {
+        dry = dry || r->at[i].sampling.dry_multiplier > 0;
+    }
+    if (dry) {
+        cw_set_breakers(g.sampler, e->tokenizer, g.n_usable);
+    }
     double start = cw_now();
     int rc = cw_session_extend(e->session, prompt->v, prompt->n, NULL, err);
     figures.n_prompt = figures.n_evaluated = prompt->n;

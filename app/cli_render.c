@@ -7,6 +7,7 @@
 
 #include "app/engine.h"
 #include "app/json.h"
+#include "core/chat/think.h"
 
 /* Messages read from JSON, with what they point into. */
 struct conversation {
@@ -154,8 +155,7 @@ static int render(struct cli *c, const struct app_engine *e, struct cw_template_
 static int run(struct cli *c) {
     struct app_engine e = {0};
     struct cw_err err = {0};
-    struct cw_template_var think = {
-        .name = "enable_thinking", .kind = CW_VAR_BOOL, .b = c->settings.think > 0};
+    struct cw_template_var vars[CW_THINK_VARS];
     struct cw_template_input in = {.add_generation_prompt = !cli_has(c, "--no-generation-prompt")};
     const char *now = cli_value(c, "--now");
     if (now && !parse_time(now, &in.now)) {
@@ -174,8 +174,8 @@ static int run(struct cli *c) {
     char *eos = token_text(&e, with_model ? cw_tokenizer_eos(e.tokenizer) : -1);
     in.bos = cli_has(c, "--bos") ? cli_value(c, "--bos") : bos;
     in.eos = cli_has(c, "--eos") ? cli_value(c, "--eos") : eos;
-    in.vars = &think;
-    in.n_vars = c->settings.think >= 0 ? 1 : 0;
+    in.vars = vars;
+    in.n_vars = cw_think_vars(c->settings.think, vars);
     int status = render(c, &e, &in);
     free(bos);
     free(eos);

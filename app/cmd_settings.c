@@ -85,8 +85,10 @@ void cmd_set_option(struct app *a, const struct app_option *o, const char *value
         app_publish(a);
         rc = app_apply_settings(a, &err);
     }
+    bool unseen = strcmp(o->name, "system") == 0 && app_model_info(a) != NULL &&
+                  !cw_generator_has_template(a->generator);
     if (rc == CW_OK) {
-        hint_setting(a, o, "");
+        hint_setting(a, o, unseen ? "a model without a chat template does not see it" : "");
     } else {
         app_hint(a, true, "%s", err.text);
     }

@@ -417,8 +417,11 @@ static int read_plain(struct reading *r, struct json_object *o, size_t conversat
     if (rc != CW_OK) {
         return rc;
     }
-    v = field(o, "reasoning_content", json_type_string);
-    v = v != NULL ? v : field(o, "reasoning", json_type_string);
+    static const char *const thoughts[] = {"reasoning_content", "reasoning", "thinking"};
+    v = NULL;
+    for (size_t i = 0; i < sizeof thoughts / sizeof *thoughts && v == NULL; i++) {
+        v = field(o, thoughts[i], json_type_string);
+    }
     if (v != NULL) {
         reasoning = own_text(r, text_of(v).data, text_of(v).len);
     }

@@ -99,14 +99,24 @@ static void step(struct app *a) {
     }
 }
 
+/* Of several replies each ends its own. */
 static void answer_now(struct app *a) {
-    const struct chat_message *m = chat_last(&a->chat);
-    if (a->phase != APP_RUNNING || m == NULL || m->reasoning.len == 0 || m->text.len > 0) {
-        app_hint(a, false, "the model is not thinking");
-        return;
+    size_t n = a->tree.n_several > 0 ? a->tree.n_several : 1;
+    bool thinks = false, may = false;
+    for (size_t r = 0; r < n && a->phase == APP_RUNNING && a->tree.job == APP_JOB_REPLY; r++) {
+        const struct chat_message *m =
+            a->tree.n_several > 0 ? a->tree.several[r] : chat_last(&a->chat);
+        bool answers = m->done || m->text.len > 0;
+        thinks = thinks || (!answers && m->reasoning.len > 0);
+        may = may || !answers; /* nothing has come yet */
     }
-    cw_generator_answer_now(a->generator);
-    app_hint(a, false, "the thinking ends here");
+    if (may) {
+        cw_generator_answer_now(a->generator);
+    }
+    app_hint(a, false, "%s",
+             thinks ? "the thinking ends here"
+             : may  ? "if it begins to think, the answer begins at once"
+                    : "the model is not thinking");
 }
 
 /* All thoughts alike, the other way round than the last one is. */

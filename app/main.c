@@ -7,10 +7,13 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/app.h"
@@ -74,23 +77,54 @@ static int load_config(struct cli *c) {
     return rc == CW_OK || (rc == CW_ENOENT && !given) ? CLI_OK : cli_failed("config", &err);
 }
 
-/* The text of -p or -f, or standard input where that is no terminal; NULL with CLI_OK for none. */
+/* Whether our parent reads from this file too: then it is the input of a loop or a script, and only
+ * inherited. */
+static bool is_parents_input(const struct stat *st) {
+    char path[64];
+    struct stat its;
+    snprintf(path, sizeof path, "/proc/%ld/fd/0", (long)getppid());
+    return stat(path, &its) == 0 && its.st_dev == st->st_dev && its.st_ino == st->st_ino;
+}
+
+/* Whether a file or a pipe was given to us beside -p. It is read to its end, however long that
+ * takes: half a text would be answered as if it were the whole. */
+static bool has_input(void) {
+    enum { PATIENCE_MS = 3000 };
+    struct stat st;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (fstat(STDIN_FILENO, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) ||
+        is_parents_input(&st)) {
+        return false;
+    }
+    if (S_ISFIFO(st.st_mode) && poll(&in, 1, PATIENCE_MS) == 0) {
+        cli_note("waiting for standard input (</dev/null has none)");
+    }
+    return true;
+}
+
+/* The text of -f or of standard input where that is no terminal, and behind it that of -p; NULL
+ * with CLI_OK for none. */
 static int find_prompt(struct cli *c, char **out, size_t *len) {
     struct cw_err err = {0};
+    struct cw_buf whole = {0};
     const char *text = cli_value(c, "-p");
     const char *file = cli_value(c, "-f");
     *out = NULL;
-    if (text && file) {
-        return cli_usage(c, "-p and -f: only one of them can be given");
-    }
-    if (text) {
-        *out = cw_strdup(text);
-        *len = strlen(text);
-    } else if (file || !isatty(STDIN_FILENO)) {
+    if (file || (text ? has_input() : !isatty(STDIN_FILENO))) {
         *out = cli_read_file(file ? file : "-", len, &err);
         if (!*out) {
             return cli_failed("prompt", &err);
         }
+    }
+    if (text) {
+        if (*out && *len > 0) {
+            cw_buf_add(&whole, *out, *len);
+            cw_buf_puts(&whole, (*out)[*len - 1] == '\n' ? "\n" : "\n\n");
+        }
+        free(*out);
+        cw_buf_puts(&whole, text);
+        *len = whole.len;
+        *out = cw_buf_take(&whole);
     }
     if (*out && *len == 0) {
         free(*out);
@@ -196,8 +230,10 @@ static int run_chat(struct cli *c) {
 }
 
 static const struct cli_flag chat_flags[] = {
-    {"-p --prompt", "TEXT", "Answer TEXT on standard output instead of chatting."},
-    {"-f --file", "FILE", "The same with the text of a file; - is standard input."},
+    {"-p --prompt", "TEXT",
+     "Answer TEXT on standard output instead of chatting. A file or pipe given on standard input "
+     "goes before it."},
+    {"-f --file", "FILE", "The same with the text of a file, before TEXT; - is standard input."},
     {"-sysf --system-prompt-file", "FILE", "The system prompt from a file."},
     {"--json", NULL, "With a prompt: print one object with text, ids, figures and stop reason."},
     {"--config", "FILE", "Read this file instead of config.ini."},

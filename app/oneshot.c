@@ -39,6 +39,7 @@ struct shot {
     bool terminal; /* standard output is one: control characters are made visible */
     bool started, cancelled;
     bool done;
+    bool thought, answered;
     int status;
     uint32_t seed;
     struct cw_ids ids;
@@ -74,6 +75,8 @@ static void put_visible(struct cw_buf *out, const char *text, size_t n) {
 
 static void put_reply(struct shot *t, const struct cw_event *ev) {
     bool thinking = ev->u.token.thinking;
+    t->thought = t->thought || (thinking && ev->n_text > 0);
+    t->answered = t->answered || (!thinking && ev->n_text > 0);
     if (t->opt->json) {
         cw_buf_add(thinking ? &t->reasoning : &t->text, ev->text, ev->n_text);
     } else if (thinking) {
@@ -123,6 +126,10 @@ static void finish(struct shot *t) {
     t->status = cli_finish();
     if (t->stop == CW_STOP_CONTEXT && t->status == CLI_OK) {
         cli_note("the reply was cut off: the context of %zu tokens is full", t->figures.n_ctx);
+    }
+    if (t->thought && !t->answered && t->status == CLI_OK) {
+        cli_note("the reply ended while the model thought: there is no answer (--json has the "
+                 "thought)");
     }
     t->done = true;
 }

@@ -41,9 +41,9 @@ const struct app_option app_options[] = {
     {"predict", "-n --n-predict", "N", APP_INT, -1, INT_TOP, NULL, AT(n_predict), "-1", ANYWHERE, "model",
      "Longest reply in tokens; -1: until the context is full."},
     {"stop", "-r --reverse-prompt", "TEXT", APP_LIST, 0, 0, NULL, AT(stops), "", ANYWHERE, "model",
-     "End the reply before this text; may be given several times."},
-    {"think", "", "WHEN", APP_CHOICE, -1, 0, "auto off on", AT(think), "auto", ANYWHERE, "model",
-     "Whether a thinking model thinks: auto (as its template does), off or on."},
+     "End the reply before this text (\\n: a line end); may be given several times."},
+    {"think", "", "WHEN", APP_CHOICE, -1, 0, "auto off on low medium high", AT(think), "auto", ANYWHERE, "model",
+     "Whether a thinking model thinks: auto (as its template does), off or on; for templates that know how much: low, medium or high."},
 
     {"overflow", "", "WHAT", APP_CHOICE, 0, 0, "drop stop summarise", AT(overflow), "drop", ANYWHERE, "model",
      "When the context is full: drop the oldest turns, stop, or summarise them."},
@@ -247,14 +247,47 @@ static void list_free(char **list) {
     free(list);
 }
 
+/* Line ends in a value, which is a line in config.ini: the letter behind a backslash, and what the
+ * two stand for. Any other backslash is itself. */
+static const char escapes[] = "n\nt\tr\r\\\\";
+enum { N_ESCAPES = (sizeof escapes - 1) / 2 };
+
 static void list_add(char ***list, const char *text) {
     size_t n = 0;
     while (*list && (*list)[n]) {
         n++;
     }
     *list = cw_reallocarray(*list, n + 2, sizeof **list);
-    (*list)[n] = cw_strdup(text);
+    char *to = (*list)[n] = cw_strdup(text);
     (*list)[n + 1] = NULL;
+    for (const char *at = text; *at; at++) {
+        size_t e = at[0] == '\\' ? 0 : N_ESCAPES;
+        while (e < N_ESCAPES && escapes[2 * e] != at[1]) {
+            e++;
+        }
+        at += e < N_ESCAPES;
+        *to++ = e < N_ESCAPES ? escapes[2 * e + 1] : *at;
+    }
+    *to = '\0';
+}
+
+/* The list as it would be given, a value a line. */
+static void list_get(char *const *list, struct cw_buf *out) {
+    for (; list && *list; list++) {
+        if (out->len > 0) {
+            cw_buf_putc(out, '\n');
+        }
+        for (const char *at = *list; *at; at++) {
+            size_t e = 0;
+            while (e < N_ESCAPES && escapes[2 * e + 1] != *at) {
+                e++;
+            }
+            if (e < N_ESCAPES) {
+                cw_buf_putc(out, '\\');
+            }
+            cw_buf_putc(out, e < N_ESCAPES ? escapes[2 * e] : *at);
+        }
+    }
 }
 
 /* One "ID+BIAS" of a bias list. `text` is cut up. */
@@ -438,9 +471,7 @@ char *app_settings_get(const struct app_settings *s, const struct app_option *o)
         break;
     }
     case APP_LIST:
-        for (char *const *list = *(char **const *)p; list && *list; list++) {
-            cw_buf_printf(&out, "%s%s", out.len ? "\n" : "", *list);
-        }
+        list_get(*(char **const *)p, &out);
         break;
     case APP_BIAS:
         get_bias(p, &out);
@@ -487,20 +518,28 @@ void app_settings_from_file(struct app_settings *s, unsigned set, const struct c
     const struct {
         unsigned bit;
         const char *name;
-        float value;
+        double value;
     } rows[] = {
-        {CW_SET_TEMP, "temp", file->temp},
-        {CW_SET_TOP_P, "top-p", file->top_p},
-        {CW_SET_TOP_K, "top-k", (float)file->top_k},
-        {CW_SET_MIN_P, "min-p", file->min_p},
-        {CW_SET_REPEAT, "repeat-penalty", file->penalty_repeat},
+        {CW_SET_TEMP, "temp", (double)file->temp},
+        {CW_SET_TOP_P, "top-p", (double)file->top_p},
+        {CW_SET_TOP_K, "top-k", file->top_k},
+        {CW_SET_MIN_P, "min-p", (double)file->min_p},
+        {CW_SET_REPEAT, "repeat-penalty", (double)file->penalty_repeat},
+        {CW_SET_LAST_N, "repeat-last-n", file->penalty_last_n},
+        {CW_SET_XTC_P, "xtc-probability", (double)file->xtc_probability},
+        {CW_SET_XTC_T, "xtc-threshold", (double)file->xtc_threshold},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct app_option *o = app_option_find(rows[i].name);
         char text[32];
         if (set & rows[i].bit) {
-            app_print_float(text, sizeof text, rows[i].value);
+            if (o->kind == APP_INT) {
+                snprintf(text, sizeof text, "%.0f", rows[i].value); /* not "4e+01" */
+            } else {
+                app_print_float(text, sizeof text, (float)rows[i].value);
+            }
             /* A value out of range is as good as none: the built-in one stays. */
-            app_settings_set(s, app_option_find(rows[i].name), text, APP_GGUF, NULL);
+            app_settings_set(s, o, text, APP_GGUF, NULL);
         }
     }
 }

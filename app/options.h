@@ -49,7 +49,7 @@ struct app_settings {
     int prefill_typing;       /* -1: unless on battery, 0, 1 */
     char *theme;              /* name or file, NULL as "auto" */
     bool markdown;            /* replies are rendered */
-    int think;                /* -1 as the template, 0, 1 */
+    int think;                /* -1 as the template, 0, 1, 2 to 4 for how much */
     int overflow;             /* enum app_overflow */
     char *persona;            /* taken at the start */
     bool keep_private;        /* nothing of the chat is kept */

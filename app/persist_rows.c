@@ -285,7 +285,7 @@ static void read_rest(struct chat_message *m, const struct chat *c, struct json_
     m->window = window_of(c, m, number(o, "left", SIZE_MAX / 2, 0));
     if (json_object_object_get_ex(o, "think", &think)) {
         int32_t v = json_object_get_int(think);
-        m->think = v < -1 || v > 1 ? -1 : v;
+        m->think = v < -1 || v > 4 ? -1 : v;
     }
     if (json_object_object_get_ex(o, "origin", &origin) &&
         json_object_is_type(origin, json_type_object)) {

@@ -297,6 +297,30 @@ static void follow(struct app *a) {
     }
 }
 
+void app_plain_goes_on(struct app *a) {
+    struct app_plain *p = a->plain;
+    struct ui_block_view v;
+    if (p == NULL) {
+        return;
+    }
+    p->n_told = p->n_told < a->chat.n ? p->n_told : a->chat.n - 1;
+    while (ui_transcript_next(a->transcript, p->seen, &v)) {
+        p->seen = v.block;
+        if (!v.finished) {
+            begin(p, &v);
+            p->open = cw_reallocarray(p->open, p->n_open + 1, sizeof *p->open);
+            struct open_block *o = &p->open[p->n_open++];
+            *o = (struct open_block){
+                .block = v.block, .at = v.text.len, .note = v.note ? cw_strdup(v.note) : NULL};
+            size_t offset;
+            while (ui_transcript_mark_at(a->transcript, v.block, o->mark, &offset) != NULL &&
+                   offset < o->at) {
+                o->mark++; /* what changed since comes with the text */
+            }
+        }
+    }
+}
+
 void app_plain_say(struct app *a, bool error, const char *text) {
     struct app_plain *p = a->plain;
     follow(a);

@@ -23,6 +23,8 @@ void app_plain_end(struct app *a);
 extern const struct app_face app_plain_face;
 /* The program speaks: a line behind what was said before. */
 void app_plain_say(struct app *a, bool error, const char *text);
+/* The last reply is about to go on: what there is of it has been told. */
+void app_plain_goes_on(struct app *a);
 /* Lines that on the screen are a page of their own. */
 void app_plain_page(struct app *a, const struct cw_buf *text);
 

@@ -74,8 +74,9 @@ bool app_continue(struct app *a) {
     if (!started) {
         m->done = true;
         app_show_notes(a);
-    } else if (m->stop == CW_STOP_EOG) {
-        app_show_again(a); /* without the end token, which is no more */
+    } else {
+        app_show_again(a); /* unfolded where it thinks on, and without an end token */
+        app_plain_goes_on(a);
     }
     return started;
 }
@@ -437,12 +438,15 @@ static bool pick_key(struct app *a, const struct ui_key *key) {
     size_t n = t->n_several;
     enum ui_action action = ui_keymap_find(key->code, key->mods);
     bool plain = key->mods == 0;
+    bool digit = key->code >= '0' && key->code <= '9';
     a->dirty = true;
+    /* a digit within what somebody types is no choice */
+    t->typing = plain && key->code >= ' ' && key->code < UI_KEY_NONE && (t->typing || !digit);
     if (action == UI_ACT_INTERRUPT || action == UI_ACT_STOP) {
         if (!app_cancel(a)) {
             app_enter(a, NULL);
         }
-    } else if (plain && key->code >= '1' && key->code < '1' + n) {
+    } else if (plain && !t->typing && key->code >= '1' && key->code < '1' + n) {
         t->picked = key->code - '1';
         app_enter(a, NULL);
     } else if (plain && key->code == UI_KEY_ENTER) {

@@ -32,6 +32,7 @@ struct app_tree {
     struct chat_message *several[CW_MAX_REPLIES];
     size_t n_several, picked;
     bool picking;
+    bool typing; /* the last key then was a letter */
 
     struct chat *shelf; /* conversations this one was forked from, the last one last */
     size_t n_shelf;

@@ -37,7 +37,10 @@ static const char *how_it_ended(const struct chat_message *m) {
     case CW_STOP_STRING:
         break;
     }
-    return m->text.len + m->reasoning.len == 0 ? "said nothing" : NULL;
+    if (m->text.len == 0) {
+        return m->reasoning.len == 0 ? "said nothing" : "ended while it thought";
+    }
+    return NULL;
 }
 
 /* Beside the heading of message i. */
@@ -82,7 +85,9 @@ static uint32_t block_of(struct app *a, struct chat_message *m, bool thinking) {
     if (*block == 0) {
         char heading[160];
         const struct cw_model_info *info = app_model_info(a);
-        const char *name = m->model != NULL ? m->model : info != NULL ? info->name : "";
+        const char *name = m->model != NULL               ? m->model
+                           : m->typed > 0 && info != NULL ? info->name   /* edited here */
+                                                          : "assistant"; /* imported */
         snprintf(heading, sizeof heading, "%s%s", name, thinking ? " (thinking)" : "");
         *block = ui_transcript_add(a->transcript, thinking ? UI_BLOCK_THINKING : UI_BLOCK_REPLY,
                                    heading);
@@ -183,6 +188,8 @@ static void show_reply(struct app *a, struct chat_message *m) {
     }
     if (m->done) {
         app_show_done(a, m);
+    } else if (m->text.len > 0) {
+        ui_transcript_finish(a->transcript, m->thinking_block);
     }
 }
 

@@ -109,6 +109,12 @@ void app_take_back(struct app *a) {
     app_show_notes(a);
 }
 
+/* The question cannot be answered; what waits behind it could likely not either. */
+static void refuse(struct app *a) {
+    app_empty_queue(a);
+    app_take_back(a);
+}
+
 struct cw_request app_request(struct app *a) {
     struct cw_request req = {
         .max_tokens = a->settings->n_predict,
@@ -238,7 +244,7 @@ bool app_start_now(struct app *a, double entered_s, bool go_on, size_t n) {
             reply->done = true;
             put_window_back(a);
         } else {
-            app_take_back(a);
+            refuse(a);
         }
         return false;
     }
@@ -258,7 +264,7 @@ bool app_start(struct app *a, double entered_s, bool go_on, size_t n) {
         break;
     }
     if (!go_on) {
-        app_take_back(a);
+        refuse(a);
     }
     return false;
 }
@@ -557,9 +563,10 @@ static void on_done(struct app *a, const struct cw_event *ev) {
     }
     if (nothing && came_to_nothing) {
         if (stop == CW_STOP_ERROR) {
-            app_empty_queue(a); /* the next one would likely fail as well */
+            refuse(a);
+        } else {
+            app_take_back(a);
         }
-        app_take_back(a);
         app_show_path(a);
     } else {
         app_show_done(a, m);
@@ -612,9 +619,14 @@ static void on_ready(struct app *a) {
     a->status.state = UI_STATE_IDLE;
     app_publish(a);
     if (!cw_generator_has_template(a->generator)) {
-        static const char text[] =
-            "This model has no chat template: what is written goes on as plain text.";
-        app_tell(a, false, text, sizeof text - 1);
+        const char *system = a->settings->system;
+        struct cw_buf text = {0};
+        cw_buf_printf(&text,
+                      "This model has no chat template: what is written goes on as plain text%s "
+                      "(--chat-template NAME or FILE gives it one).",
+                      system != NULL && system[0] != '\0' ? ", without the system prompt" : "");
+        app_tell(a, false, text.data, text.len);
+        cw_buf_free(&text);
     }
     next_in_queue(a);
 }

@@ -51,6 +51,7 @@ struct cw_generator {
     int load_rc;
     struct cw_err load_err;
     bool told_folding, has_breakers;
+    unsigned told_think;    /* bits, by what was asked for */
     struct cw_job *last;    /* the conversation last answered, */
     struct cw_ids last_ids; /* and with what */
     struct cw_job *typing;  /* the draft being evaluated */

@@ -16,9 +16,19 @@ static void notice(struct cw_loaded *m, const char *line) {
     cw_buf_add(&m->notices, line, strlen(line) + 1);
 }
 
+void cw_template_fault(struct cw_err *err) {
+    struct cw_err why = *err;
+    if (strncmp(why.text, "template: ", 10) == 0) {
+        cw_fail(err, why.code, "the chat %s (--chat-template NAME or FILE takes another)",
+                why.text);
+    }
+}
+
 static void load_template(struct cw_loaded *m, const char *source, size_t len) {
     m->has_template = true;
+    m->template_source = (struct cw_str){source, len};
     if (cw_template_create(&m->tmpl, source, len, &m->template_err) != CW_OK) {
+        cw_template_fault(&m->template_err);
         notice(m, m->template_err.text);
     }
 }
@@ -31,11 +41,145 @@ static int find_template(struct cw_loaded *m, const struct cw_generator_options 
     }
     struct cw_str source;
     int rc = cw_gguf_str(m->gguf, "tokenizer.chat_template", &source, err);
-    if (rc == CW_OK) {
+    if (rc == CW_OK && source.len > 0) { /* an empty one is none */
         load_template(m, source.data, source.len);
     }
     return rc == CW_ENOENT ? CW_OK : rc;
 }
+
+/* The length of what looks like a token of its own at s, such as <|user|> or <end_of_turn>: a name
+ * in angle brackets with a bar or an underscore in it. 0: nothing of the kind. */
+static size_t marker_length(const char *s, size_t n) {
+    enum { LONGEST = 48 };
+    bool marked = false;
+    for (size_t i = 1; s[0] == '<' && i < n && i < LONGEST; i++) {
+        bool letter = (s[i] | 32) >= 'a' && (s[i] | 32) <= 'z';
+        marked = marked || s[i] == '|' || s[i] == '_';
+        if (s[i] == '>') {
+            return marked && i > 2 ? i + 1 : 0;
+        }
+        if (!letter && !(s[i] >= '0' && s[i] <= '9') && s[i] != '|' && s[i] != '_') {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/* A template that is not the file's own may write markers that are no tokens of this vocabulary;
+ * the model would read them letter by letter. */
+static void check_markers(struct cw_loaded *m) {
+    struct cw_str source = m->template_source;
+    struct cw_buf missing = {0};
+    struct cw_err line;
+    int n_missing = 0;
+    for (size_t i = 0, n; i<source.len; i += n> 0 ? n : 1) {
+        const char *s = source.data + i;
+        n = marker_length(s, source.len - i);
+        if (n > 0 && cw_tokenizer_find(m->tokenizer, s, n) < 0 &&
+            (missing.len == 0 || memmem(missing.data, missing.len, s, n) == NULL)) {
+            cw_buf_printf(&missing, "%s%.*s", n_missing++ > 0 ? ", " : "", (int)n, s);
+        }
+    }
+    if (n_missing > 0) {
+        cw_fail(&line, CW_ETEMPLATE, "the chat template writes what is no token of this model: %s",
+                missing.data);
+        notice(m, line.text);
+    }
+    cw_buf_free(&missing);
+}
+
+/* ---- what the file recommends -------------------------------------------------------------- */
+
+static const char sampling_prefix[] = "general.sampling.";
+
+static const struct recommended {
+    const char *name; /* behind the prefix */
+    unsigned bit;
+    size_t offset; /* in struct cw_sampling */
+    bool whole;    /* an int32_t, else a float */
+} recommended[] = {
+    {"temp", CW_SET_TEMP, offsetof(struct cw_sampling, temp), false},
+    {"top_p", CW_SET_TOP_P, offsetof(struct cw_sampling, top_p), false},
+    {"top_k", CW_SET_TOP_K, offsetof(struct cw_sampling, top_k), true},
+    {"min_p", CW_SET_MIN_P, offsetof(struct cw_sampling, min_p), false},
+    {"penalty_repeat", CW_SET_REPEAT, offsetof(struct cw_sampling, penalty_repeat), false},
+    {"penalty_last_n", CW_SET_LAST_N, offsetof(struct cw_sampling, penalty_last_n), true},
+    {"xtc_probability", CW_SET_XTC_P, offsetof(struct cw_sampling, xtc_probability), false},
+    {"xtc_threshold", CW_SET_XTC_T, offsetof(struct cw_sampling, xtc_threshold), false},
+};
+
+static bool is_sampling(struct cw_str key) {
+    size_t n = sizeof sampling_prefix - 1;
+    return key.len > n && memcmp(key.data, sampling_prefix, n) == 0;
+}
+
+static const struct recommended *find_recommended(struct cw_str key) {
+    size_t n = sizeof sampling_prefix - 1;
+    for (size_t i = 0; i < sizeof recommended / sizeof recommended[0]; i++) {
+        if (cw_str_eq((struct cw_str){key.data + n, key.len - n}, recommended[i].name)) {
+            return &recommended[i];
+        }
+    }
+    return NULL;
+}
+
+bool cw_not_recommended(struct cw_str key) {
+    return is_sampling(key) && find_recommended(key) == NULL;
+}
+
+static int take_recommended(struct cw_loaded *m, const struct recommended *r, const char *key,
+                            struct cw_err *err) {
+    struct cw_sampling s = m->sampling;
+    float value;
+    int rc = cw_gguf_f32(m->gguf, key, &value, err);
+    if (rc != CW_OK) {
+        return rc;
+    }
+    if (!r->whole) {
+        memcpy((char *)&s + r->offset, &value, sizeof value);
+    } else if (value >= -1 && value < 2147483648.0f) {
+        int32_t n = (int32_t)value;
+        memcpy((char *)&s + r->offset, &n, sizeof n);
+    } else {
+        return cw_fail(err, CW_EFORMAT, "%s: %.9g is out of range", key, (double)value);
+    }
+    rc = cw_sampling_check(&s, err);
+    if (rc == CW_OK) {
+        m->sampling = s;
+        m->sampling_set |= r->bit;
+    }
+    return rc;
+}
+
+/* The keys of general.sampling that can be followed are; the others are told. */
+static void read_sampling(struct cw_loaded *m) {
+    struct cw_buf unknown = {0};
+    struct cw_err err, line;
+    size_t n_unknown = 0;
+    cw_sampling_default(&m->sampling);
+    for (size_t i = 0; i < cw_gguf_n_keys(m->gguf); i++) {
+        struct cw_str name = cw_gguf_key_at(m->gguf, i)->name;
+        if (!is_sampling(name)) {
+            continue;
+        }
+        char *key = cw_strndup(name.data, name.len);
+        const struct recommended *r = find_recommended(name);
+        if (r == NULL) {
+            cw_buf_printf(&unknown, "%s%s", n_unknown++ > 0 ? ", " : "", key);
+        } else if (take_recommended(m, r, key, &err) != CW_OK) {
+            cw_fail(&line, CW_EFORMAT, "%s is not used: %s", key, err.text);
+            notice(m, line.text);
+        }
+        free(key);
+    }
+    if (n_unknown > 0) {
+        cw_fail(&line, CW_EFORMAT, "of the file's recommendations not used: %s", unknown.data);
+        notice(m, line.text);
+    }
+    cw_buf_free(&unknown);
+}
+
+/* ---- opening ------------------------------------------------------------------------------- */
 
 static char *token_text(const struct cw_tokenizer *t, int32_t id) {
     struct cw_str s = cw_tokenizer_text(t, id);
@@ -125,6 +269,10 @@ int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
     int32_t n_tokens = cw_tokenizer_n_tokens(m->tokenizer);
     m->n_usable = n_tokens < n_rows ? n_tokens : n_rows;
     m->sampler = cw_sampler_create(n_rows);
+    read_sampling(m);
+    if (opt->chat_template != NULL) {
+        check_markers(m);
+    }
     if (m->model->compute != NULL) {
         cw_sampler_set_runner(m->sampler, run_on_pool, m->model->compute);
     }
@@ -158,44 +306,19 @@ void cw_loaded_close(struct cw_loaded *m) {
 }
 
 unsigned cw_loaded_sampling(const struct cw_loaded *m, struct cw_sampling *out) {
-    unsigned set = 0;
-    struct cw_sampling s = *out;
-    struct {
-        const char *key;
-        float *value;
-        unsigned bit;
-    } rows[] = {
-        {"general.sampling.temp", &s.temp, CW_SET_TEMP},
-        {"general.sampling.top_p", &s.top_p, CW_SET_TOP_P},
-        {"general.sampling.min_p", &s.min_p, CW_SET_MIN_P},
-        {"general.sampling.penalty_repeat", &s.penalty_repeat, CW_SET_REPEAT},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (cw_gguf_f32(m->gguf, rows[i].key, rows[i].value, NULL) == CW_OK &&
-            cw_sampling_check(&s, NULL) == CW_OK) {
-            *out = s;
-            set |= rows[i].bit;
-        } else {
-            s = *out; /* absent, or a value no sampler can follow */
-        }
-    }
-    uint32_t k;
-    if (cw_gguf_u32(m->gguf, "general.sampling.top_k", &k, NULL) == CW_OK && k <= INT32_MAX) {
-        out->top_k = (int32_t)k;
-        set |= CW_SET_TOP_K;
-    }
-    return set;
+    *out = m->sampling;
+    return m->sampling_set;
 }
 
 /* The breakers that the author of DRY proposes: a token that holds one of them, or that is a
  * control token, begins a new sequence. */
-void cw_loaded_set_breakers(struct cw_loaded *m) {
+void cw_set_breakers(struct cw_sampler *s, const struct cw_tokenizer *t, int32_t n_usable) {
     struct cw_ids ids = {0};
     struct cw_buf piece = {0};
-    for (int32_t id = 0; id < m->n_usable; id++) {
-        bool ends = cw_tokenizer_is_control(m->tokenizer, id);
+    for (int32_t id = 0; id < n_usable; id++) {
+        bool ends = cw_tokenizer_is_control(t, id);
         cw_buf_clear(&piece);
-        cw_tokenizer_piece(m->tokenizer, id, false, false, &piece);
+        cw_tokenizer_piece(t, id, false, false, &piece);
         for (size_t i = 0; i < piece.len && !ends; i++) {
             ends = piece.data[i] != '\0' && strchr("\n:\"*", piece.data[i]) != NULL;
         }
@@ -203,7 +326,7 @@ void cw_loaded_set_breakers(struct cw_loaded *m) {
             cw_ids_add(&ids, id);
         }
     }
-    cw_sampler_set_breakers(m->sampler, ids.v, ids.n);
+    cw_sampler_set_breakers(s, ids.v, ids.n);
     cw_ids_free(&ids);
     cw_buf_free(&piece);
 }

@@ -18,8 +18,11 @@ struct cw_loaded {
     bool has_template;               /* one was given or is in the file */
     struct cw_template *tmpl;        /* NULL with has_template: it could not be read, see below */
     struct cw_err template_err;      /* why */
+    struct cw_str template_source;   /* a view of the file or of the options */
     char *bos, *eos;                 /* token texts, "" where there is none */
     int32_t n_usable;                /* ids that may be drawn */
+    struct cw_sampling sampling;     /* what the file recommends, the rest as built in */
+    unsigned sampling_set;           /* CW_SET_* */
     struct cw_buf notices;           /* lines, each terminated by NUL */
     char hash[2 * CW_MODEL_KEY + 1]; /* the model's key in hexadecimal */
 };
@@ -34,10 +37,16 @@ int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
                    cw_load_progress *progress, void *arg, struct cw_err *err);
 void cw_loaded_close(struct cw_loaded *m);
 
+/* To an error of the template: that there are others to choose from. */
+void cw_template_fault(struct cw_err *err);
+
+/* Whether a key is one of general.sampling.* that no sampler here follows. */
+bool cw_not_recommended(struct cw_str key);
+
 /* As cw_generator_file_sampling. */
 unsigned cw_loaded_sampling(const struct cw_loaded *m, struct cw_sampling *out);
 
-/* Tell the sampler which tokens end a repetition for DRY. Reads the whole vocabulary. */
-void cw_loaded_set_breakers(struct cw_loaded *m);
+/* Tell a sampler which tokens end a repetition for DRY. Reads the whole vocabulary. */
+void cw_set_breakers(struct cw_sampler *s, const struct cw_tokenizer *t, int32_t n_usable);
 
 #endif

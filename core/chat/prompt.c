@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "chinwag/utf8.h"
+#include "core/chat/think.h"
 
 void cw_prepared_free(struct cw_prepared *p) {
     cw_ids_free(&p->ids);
@@ -24,81 +25,179 @@ void cw_prepared_free(struct cw_prepared *p) {
 struct conversation {
     struct cw_message *messages;
     size_t n;
+    bool parts;   /* the template wants contents as lists of parts */
     char *folded; /* a content made here, or NULL */
 };
 
-static int render(const struct cw_loaded *m, const struct conversation *c, int think,
-                  bool generation_prompt, struct cw_prompt *out, bool *refused,
-                  struct cw_err *err) {
-    /* Families call the same switch by two names. */
-    struct cw_template_var vars[] = {
-        {.name = "enable_thinking", .kind = CW_VAR_BOOL, .b = think == 1},
-        {.name = "thinking", .kind = CW_VAR_BOOL, .b = think == 1},
-    };
+static void copy_messages(struct conversation *c, const struct cw_message *messages, size_t n) {
+    c->n = n;
+    c->messages = cw_reallocarray(NULL, n, sizeof *c->messages);
+    if (n > 0) {
+        memcpy(c->messages, messages, n * sizeof *c->messages);
+    }
+}
+
+/* What of a request, beside its messages, a template is told. */
+struct wish {
+    const struct cw_loaded *m;
+    int think;
+    bool generation_prompt;
+};
+
+static int render(const struct wish *w, const struct conversation *c, struct cw_prompt *out,
+                  bool *refused, struct cw_err *err) {
+    struct cw_template_var vars[CW_THINK_VARS];
     struct cw_template_input in = {
         .messages = c->messages,
         .n_messages = c->n,
-        .add_generation_prompt = generation_prompt,
-        .bos = m->bos,
-        .eos = m->eos,
+        .add_generation_prompt = w->generation_prompt,
+        .content_parts = c->parts,
+        .bos = w->m->bos,
+        .eos = w->m->eos,
         .vars = vars,
-        .n_vars = think < 0 ? 0 : 2,
+        .n_vars = cw_think_vars(w->think, vars),
     };
     time_t now = time(NULL);
     localtime_r(&now, &in.now);
-    return cw_template_render(m->tmpl, &in, out, refused, err);
+    return cw_template_render(w->m->tmpl, &in, out, refused, err);
 }
 
 static bool is_role(const struct cw_message *m, const char *role) {
     return strcmp(m->role, role) == 0;
 }
 
-/* Move the text of all system messages to the front of the first user message. False when there is
- * no system message or no user message to take it. */
-static bool fold_system(struct conversation *c) {
-    struct cw_buf text = {0};
-    size_t kept = 0, user = SIZE_MAX, n_system = 0;
-    for (size_t i = 0; i < c->n; i++) {
-        if (is_role(&c->messages[i], "system")) {
-            n_system++;
-            cw_buf_add(&text, c->messages[i].content, c->messages[i].len);
-            cw_buf_puts(&text, "\n\n");
-        } else {
-            if (user == SIZE_MAX && is_role(&c->messages[i], "user")) {
-                user = kept;
-            }
-            kept++;
+static bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static bool all_blank(const struct cw_message *m) {
+    size_t i = 0;
+    while (i < m->len && is_blank(m->content[i])) {
+        i++;
+    }
+    return i == m->len;
+}
+
+/* Is nothing of message i in the prompt, although it has text? */
+static bool is_hidden(const struct conversation *c, size_t i, const struct cw_prompt *p) {
+    for (size_t k = 0; k < p->n_spans; k++) {
+        if (p->spans[k].message == (int32_t)i) {
+            return false;
         }
     }
-    if (n_system == 0 || user == SIZE_MAX) {
-        cw_buf_free(&text);
+    return !all_blank(&c->messages[i]);
+}
+
+static bool hides_a_question(const struct conversation *c, const struct cw_prompt *p) {
+    for (size_t i = 0; i < c->n; i++) {
+        if (is_role(&c->messages[i], "user") && is_hidden(c, i, p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Render; and where the template cannot take contents as text (it fails, or finds nothing in them)
+ * as lists of parts, which templates of models that also see pictures want. */
+static int render_either(const struct wish *w, struct conversation *c, struct cw_prompt *out,
+                         bool *refused, struct cw_err *err) {
+    int rc = render(w, c, out, refused, err);
+    if (c->parts || (rc == CW_OK ? !hides_a_question(c, out) : rc != CW_ETEMPLATE || *refused)) {
+        return rc;
+    }
+    struct cw_prompt other;
+    c->parts = true;
+    int other_rc = render(w, c, &other, refused, NULL);
+    if (other_rc == CW_OK && !hides_a_question(c, &other)) {
+        cw_prompt_free(out);
+        *out = other;
+        return CW_OK;
+    }
+    cw_prompt_free(&other);
+    c->parts = *refused; /* it does look into parts, and then says no to something else */
+    return rc;
+}
+
+/* Mark the system messages; with a prompt only those that are hidden in it. How many there are. */
+static size_t mark_system(const struct conversation *c, const struct cw_prompt *p, bool *marks) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        marks[i] = is_role(&c->messages[i], "system") && (p == NULL || is_hidden(c, i, p));
+        n += marks[i];
+    }
+    return n;
+}
+
+/* Does the template pass over the marked messages, whatever they say? One whose text is not in the
+ * prompt may still have been obeyed, as a word that switches thinking off is. */
+static bool passes_over(const struct wish *w, const struct conversation *c, const bool *marks,
+                        const struct cw_prompt *p) {
+    struct conversation other = {.parts = c->parts};
+    struct cw_prompt probe;
+    copy_messages(&other, c->messages, c->n);
+    for (size_t i = 0; i < c->n; i++) {
+        if (marks[i]) {
+            other.messages[i].content = "x";
+            other.messages[i].len = 1;
+        }
+    }
+    bool same = render(w, &other, &probe, NULL, NULL) == CW_OK && probe.len == p->len &&
+                memcmp(probe.text, p->text, p->len) == 0;
+    cw_prompt_free(&probe);
+    free(other.messages);
+    return same;
+}
+
+/* Move the text of the marked messages to the front of the first user message. False when there is
+ * none to take it. */
+static bool fold(struct conversation *c, const bool *marks) {
+    struct cw_buf text = {0};
+    size_t kept = 0, user = SIZE_MAX;
+    for (size_t i = 0; i < c->n && user == SIZE_MAX; i++) {
+        user = is_role(&c->messages[i], "user") ? i : SIZE_MAX;
+    }
+    if (user == SIZE_MAX) {
         return false;
     }
-    for (size_t i = 0, to = 0; i < c->n; i++) {
-        if (!is_role(&c->messages[i], "system")) {
-            c->messages[to++] = c->messages[i];
+    for (size_t i = 0; i < c->n; i++) {
+        if (marks[i]) {
+            cw_buf_add(&text, c->messages[i].content, c->messages[i].len);
+            cw_buf_puts(&text, "\n\n");
         }
     }
-    c->n = kept;
     cw_buf_add(&text, c->messages[user].content, c->messages[user].len);
     c->messages[user].len = text.len;
     c->folded = cw_buf_take(&text);
     c->messages[user].content = c->folded;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!marks[i]) {
+            c->messages[kept++] = c->messages[i];
+        }
+    }
+    c->n = kept;
     return true;
 }
 
-static int render_or_fold(const struct cw_loaded *m, struct conversation *c, int think,
-                          bool generation_prompt, struct cw_prompt *out, bool *folded,
-                          struct cw_err *err) {
-    bool refused = false;
-    int rc = render(m, c, think, generation_prompt, out, &refused, err);
-    if (rc != CW_ETEMPLATE || !refused || !fold_system(c)) {
-        return rc;
+/* Render; what the template has no place for, a system message that it refuses or passes over, goes
+ * to the first user message. A question that it leaves out is an error. */
+static int render_or_fold(const struct wish *w, struct conversation *c, struct cw_prompt *out,
+                          bool *folded, struct cw_err *err) {
+    bool refused = false, *marks = cw_calloc(c->n + 1, sizeof *marks);
+    int rc = render_either(w, c, out, &refused, err);
+    size_t n = rc == CW_OK || refused ? mark_system(c, rc == CW_OK ? out : NULL, marks) : 0;
+    if (n > 0 && (rc != CW_OK || passes_over(w, c, marks, out)) && fold(c, marks)) {
+        struct cw_err second;
+        bool again = rc == CW_OK; /* else the first refusal is what the person should read */
+        cw_prompt_free(out);
+        rc = render_either(w, c, out, &refused, again ? err : &second);
+        *folded = rc == CW_OK;
     }
-    struct cw_err second;
-    rc = render(m, c, think, generation_prompt, out, &refused, &second);
-    *folded = rc == CW_OK;
-    return rc; /* if the second try failed too, the first refusal is what the person should read */
+    free(marks);
+    if (rc == CW_OK && hides_a_question(c, out)) {
+        cw_prompt_free(out);
+        return cw_fail(err, CW_ETEMPLATE, "the chat template leaves a message out of the prompt");
+    }
+    return rc;
 }
 
 /* ---- putting ids back ---------------------------------------------------------------------- */
@@ -191,10 +290,20 @@ static int cut_after(struct cw_prompt *p, int32_t index, struct cw_err *err) {
     return CW_OK;
 }
 
+/* A file may ask for an end token behind every text; a prompt with one would be over. */
+static void drop_end(const struct cw_loaded *m, struct cw_ids *ids) {
+    if (cw_tokenizer_adds_eos(m->tokenizer) && ids->n > 0 &&
+        ids->v[ids->n - 1] == cw_tokenizer_eos(m->tokenizer)) {
+        ids->n--;
+    }
+}
+
 static int tokenise(struct cw_loaded *m, const struct cw_prompt *p, struct cw_ids *ids,
                     struct cw_err *err) {
-    return cw_tokenizer_encode_spans(m->tokenizer, p->text, p->spans, p->n_spans, CW_TOK_BOS_EOS,
-                                     ids, NULL, err);
+    int rc = cw_tokenizer_encode_spans(m->tokenizer, p->text, p->spans, p->n_spans, CW_TOK_BOS_EOS,
+                                       ids, NULL, err);
+    drop_end(m, ids);
+    return rc;
 }
 
 static int need_template(const struct cw_loaded *m, struct cw_err *err) {
@@ -206,14 +315,6 @@ static int need_template(const struct cw_loaded *m, struct cw_err *err) {
         return cw_fail(err, m->template_err.code, "%s", m->template_err.text);
     }
     return CW_OK;
-}
-
-static void copy_messages(struct conversation *c, const struct cw_request *req, size_t n) {
-    c->n = n;
-    c->messages = cw_reallocarray(NULL, n, sizeof *c->messages);
-    if (n > 0) {
-        memcpy(c->messages, req->messages, n * sizeof *c->messages);
-    }
 }
 
 static void put_all_back(const struct cw_loaded *m, const struct conversation *c,
@@ -292,8 +393,9 @@ static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struc
             return prepare_ids(m, req, n_kept, out, err);
         }
     }
-    copy_messages(&c, req, req->n_messages - (req->continue_reply && !going_on ? 1 : 0));
-    rc = render_or_fold(m, &c, req->think, !going_on, &p, &out->folded, err);
+    copy_messages(&c, req->messages, req->n_messages - (req->continue_reply && !going_on ? 1 : 0));
+    struct wish w = {.m = m, .think = req->think, .generation_prompt = !going_on};
+    rc = render_or_fold(&w, &c, &p, &out->folded, err);
     if (rc == CW_OK && going_on) {
         rc = cut_after(&p, (int32_t)c.n - 1, err);
     }
@@ -317,10 +419,6 @@ static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struc
 }
 
 /* ---- a draft ------------------------------------------------------------------------------- */
-
-static bool is_blank(char c) {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
-}
 
 /* How much of text[0..n) will stay: up to the blanks before the last word. *sure: also its last
  * token is known, for a single blank and a letter follow, which begin a token of their own in every
@@ -364,7 +462,7 @@ int cw_prompt_draft(struct cw_loaded *m, const struct cw_job *job, struct cw_ids
     const struct cw_request *req = &job->req;
     struct conversation c = {0};
     struct cw_prompt p = {0};
-    bool folded = false, sure = false, blank = true;
+    bool folded = false, sure = false;
     if (req->messages == NULL || req->n_messages == 0 || req->continue_reply) {
         return cw_fail(err, CW_EINVAL, "a draft is the last message of a conversation");
     }
@@ -372,17 +470,16 @@ int cw_prompt_draft(struct cw_loaded *m, const struct cw_job *job, struct cw_ids
     if (rc != CW_OK) {
         return rc;
     }
-    copy_messages(&c, req, req->n_messages);
+    copy_messages(&c, req->messages, req->n_messages);
     struct cw_message *last = &c.messages[c.n - 1];
-    for (size_t i = 0; i < last->len; i++) {
-        blank = blank && is_blank(last->content[i]);
-    }
+    bool blank = all_blank(last);
     if (blank) {
         last->content = "x"; /* shows where the words will stand */
         last->len = 1;
     }
     last->ids = NULL;
-    rc = render_or_fold(m, &c, req->think, true, &p, &folded, err);
+    struct wish w = {.m = m, .think = req->think, .generation_prompt = true};
+    rc = render_or_fold(&w, &c, &p, &folded, err);
     if (rc == CW_OK) {
         cut_draft(&p, (int32_t)c.n - 1, blank, &sure);
         put_all_back(m, &c, &p);
@@ -402,21 +499,16 @@ int cw_prompt_draft(struct cw_loaded *m, const struct cw_job *job, struct cw_ids
 int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_prepared *out,
                       struct cw_err *err) {
     const struct cw_request *req = &job->req;
-    int rc = CW_OK;
     memset(out, 0, sizeof *out);
     if (req->messages != NULL) {
-        rc = prepare_chat(m, req, out, err);
-    } else if (req->raw != NULL) {
-        rc = cw_tokenizer_encode(m->tokenizer, req->raw, req->raw_len,
-                                 CW_TOK_BOS_EOS | CW_TOK_SPECIAL, &out->ids, err);
-    } else {
+        return prepare_chat(m, req, out, err);
+    }
+    if (req->raw == NULL) {
         cw_ids_append(&out->ids, req->ids, req->n_ids);
         return CW_OK;
     }
-    /* A file may ask for an end token behind every text; a prompt with one would be over. */
-    if (rc == CW_OK && cw_tokenizer_adds_eos(m->tokenizer) && out->ids.n > 0 &&
-        out->ids.v[out->ids.n - 1] == cw_tokenizer_eos(m->tokenizer)) {
-        out->ids.n--;
-    }
+    int rc = cw_tokenizer_encode(m->tokenizer, req->raw, req->raw_len,
+                                 CW_TOK_BOS_EOS | CW_TOK_SPECIAL, &out->ids, err);
+    drop_end(m, &out->ids);
     return rc;
 }

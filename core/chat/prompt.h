@@ -14,8 +14,8 @@ struct cw_prepared {
     size_t tail_len;
     bool begins_text; /* the reply is the beginning of a message */
     size_t n_so_far;  /* how many ids at the end are of the reply that goes on */
-    bool folded;      /* the template refused the system message; its text went to the first user
-                       * message */
+    bool folded;      /* the template refused a system message, or passed over it; its text went to
+                       * the first user message */
 };
 
 int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_prepared *out,

@@ -101,7 +101,7 @@ static void settings(void *arg, uint64_t position, struct cw_sampling *out) {
         r->set = now;
     }
     if (now.dry_multiplier > 0 && !r->g->has_breakers) {
-        cw_loaded_set_breakers(&r->g->loaded);
+        cw_set_breakers(r->g->loaded.sampler, r->g->loaded.tokenizer, r->g->loaded.n_usable);
         r->g->has_breakers = true;
     }
     *out = now;
@@ -246,11 +246,26 @@ static int evaluate(struct work *w, const struct cw_ids *ids, struct cw_err *err
     return rc != CW_OK ? rc : tell_progress(w, stats.evaluated, stats.evaluated);
 }
 
+/* Thinking was asked for in a way that the template does not know. */
+static void tell_think(struct work *w) {
+    struct cw_generator *g = w->g;
+    int think = w->job->req.think;
+    if (think < 0 || think > 31 || w->job->req.messages == NULL || (g->told_think >> think & 1)) {
+        return;
+    }
+    g->told_think |= 1u << think;
+    const char *line = cw_think_doubt(g->loaded.tmpl, g->loaded.bos, g->loaded.eos, think);
+    if (line != NULL) {
+        cw_event_tell(g, CW_EV_NOTICE, w->job->number, line);
+    }
+}
+
 static int run_prompt(struct work *w, struct cw_prepared *prompt, struct cw_err *err) {
     struct cw_generator *g = w->g;
     struct cw_session *s = g->loaded.session;
     int rc = cw_prompt_prepare(&g->loaded, w->job, prompt, err);
     if (rc != CW_OK) {
+        cw_template_fault(err);
         return rc;
     }
     if (prompt->folded && !g->told_folding) {
@@ -259,6 +274,7 @@ static int run_prompt(struct work *w, struct cw_prepared *prompt, struct cw_err 
                       "the chat template takes no system message: its text goes before the first "
                       "message");
     }
+    tell_think(w);
     const struct cw_ids *ids = &prompt->ids;
     if (ids->n == 0) {
         return cw_fail(err, CW_EINVAL, "the prompt is empty: there is nothing to evaluate");
@@ -372,7 +388,8 @@ static int run_replies(struct work *w, const struct cw_prepared *prompt, enum cw
         r->version = w->version;
         r->set = w->set;
         r->answers = w->answers;
-        cw_think_init(&r->think, g->loaded.tokenizer, prompt->tail, prompt->tail_len);
+        cw_think_init(&r->think, g->loaded.tokenizer, prompt->tail, prompt->tail_len,
+                      g->loaded.template_source);
         loops[i] = make_loop(r, prompt);
         recall(r, loops[i].so_far, loops[i].n_so_far, prompt->begins_text);
     }

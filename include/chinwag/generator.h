@@ -62,9 +62,19 @@ const struct cw_tokenizer *cw_generator_tokenizer(const struct cw_generator *g);
 const char *cw_generator_model_hash(const struct cw_generator *g);
 /* False for a base model: requests then must be raw text. */
 bool cw_generator_has_template(const struct cw_generator *g);
-/* GGUF `general.sampling.*` defaults: fills only the fields the file sets; returns a bit mask of
- * CW_SET_* telling which. From CW_EV_READY on. */
-enum { CW_SET_TEMP = 1, CW_SET_TOP_P = 2, CW_SET_TOP_K = 4, CW_SET_MIN_P = 8, CW_SET_REPEAT = 16 };
+/* GGUF `general.sampling.*`: what the file recommends, with built-in values where it says nothing;
+ * returns a bit mask of CW_SET_* telling what it does. What of it cannot be followed was told by a
+ * notice. From CW_EV_READY on; before *out is untouched. */
+enum {
+    CW_SET_TEMP = 1,
+    CW_SET_TOP_P = 2,
+    CW_SET_TOP_K = 4,
+    CW_SET_MIN_P = 8,
+    CW_SET_REPEAT = 16,
+    CW_SET_LAST_N = 32,
+    CW_SET_XTC_P = 64,
+    CW_SET_XTC_T = 128,
+};
 unsigned cw_generator_file_sampling(const struct cw_generator *g, struct cw_sampling *out);
 
 /* A settings change before the draw of one token (`generate --at`). */
@@ -96,7 +106,7 @@ struct cw_request {
      * idle and at the end, and loaded where the cache has little of the prompt; what cannot be used
      * is told by a CW_EV_NOTICE and evaluated. NULL: neither. */
     const char *snapshot_key;
-    int think;        /* -1: as the template does by default; 0, 1: enable_thinking */
+    int think; /* -1: as the template does by default; 0: off, 1: on, 2 to 4: low, medium, high */
     double started_s; /* cw_now() when the person pressed Enter; 0: when it was handed over */
     /* Position in the reply of the first token to be drawn: how many generated tokens the continued
      * reply already has, so that a reply that was cut and goes on draws as one that was not. Its

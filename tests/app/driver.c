@@ -183,6 +183,10 @@ static void turn(struct driver *d, const char **input, size_t *n) {
     }
 }
 
+void driver_end_input(struct driver *d) {
+    close_end(&d->in);
+}
+
 size_t driver_read(struct driver *d, size_t n) {
     size_t none = 0;
     while (d->out_text.len < n && d->out >= 0) {

@@ -35,8 +35,10 @@ const char *driver_home(void);
 void driver_start(struct driver *d, const char *const *args);
 /* Give it n bytes on standard input, read all it writes, and wait for its end. */
 void driver_finish(struct driver *d, const void *input, size_t n);
-/* Read until `n` bytes of output have come (or the end). Returns what there is. */
+/* End its input and read until `n` bytes of output have come (or the end). Returns what there is.
+ */
 size_t driver_read(struct driver *d, size_t n);
+void driver_end_input(struct driver *d);
 void driver_free(struct driver *d);
 
 /* All in one, with the default environment: driver_run(&d, input, arg, arg..., NULL). */

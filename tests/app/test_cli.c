@@ -97,7 +97,6 @@ static const struct {
     {{"--no-temp"}, "no such option"},
     {{"--no-exact=on"}, "takes no value"},
     {{"--version=1"}, "takes no value"},
-    {{"-p", "x", "-f", "y"}, "only one of them"},
     {{"logits", "--tokens", "1,2", "--all=1"}, "takes no value"},
     {{"logits"}, "--tokens is missing"},
     {{"logits", "--tokens", ""}, "one at least"},

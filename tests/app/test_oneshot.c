@@ -76,12 +76,128 @@ START_TEST(a_prompt_from_each_place) {
 }
 END_TEST
 
-/* -p does not wait for an input nobody sends. */
-START_TEST(standard_input_is_left_alone) {
-    driver_start(&d, (const char *const[]){"-m", model, "-p", "Hi", NULL});
-    ck_assert_uint_eq(driver_read(&d, sizeof reply_text), sizeof reply_text);
-    driver_finish(&d, "", 0);
-    expect_reply(reply_text);
+static int prompt_tokens(void) {
+    struct json_object *o = driver_json(&d);
+    int n = json_object_get_int(member(o, "prompt_tokens"));
+    json_object_put(o);
+    driver_free(&d);
+    return n;
+}
+
+/* Data goes before the text, an empty line between them: by the length of the prompt, and, since
+ * the chain begins behind a line end, by what stands at its end. */
+START_TEST(standard_input_beside_a_prompt) {
+    char file[256], base[256];
+    struct markov m;
+    snprintf(file, sizeof file, "%s", tmp_path("data.txt"));
+    snprintf(base, sizeof base, "%s", tmp_path("base.gguf"));
+    tmp_write(file, "some data", 9);
+    driver_run(&d, "", "-m", model, "-p", "some data\n\nHi", "--json", NULL);
+    int both = prompt_tokens();
+    driver_run(&d, "some data", "-m", model, "-p", "Hi", "--json", NULL);
+    ck_assert_int_eq(prompt_tokens(), both);
+    driver_run(&d, "some data\n", "-m", model, "-p", "Hi", "--json", NULL);
+    ck_assert_int_eq(prompt_tokens(), both);
+    driver_run(&d, "", "-m", model, "-p", "Hi", "-f", file, "--json", NULL);
+    ck_assert_int_eq(prompt_tokens(), both);
+    driver_run(&d, "some data", "-m", model, "-p", "Hi", "-f", "-", "--json", NULL);
+    ck_assert_int_eq(prompt_tokens(), both);
+    driver_run(&d, "some data", "-m", model, "-p", "", "--json", NULL);
+    ck_assert_int_eq(prompt_tokens(), both - 2); /* "Hi" */
+    markov_init(&m);
+    m.chat_template = NULL;
+    markov_text(&m, "begun");
+    markov_save(&m, base);
+    markov_free(&m);
+    driver_run(&d, "some data", "-m", base, "-p", "Hi\n", "-n", "1", NULL);
+    expect_reply("begun");
+}
+END_TEST
+
+static void shell(const char *command, struct cw_buf *output) {
+    FILE *out = popen(command, "r");
+    ck_assert_ptr_nonnull(out);
+    for (int c; (c = fgetc(out)) != EOF;) {
+        cw_buf_putc(output, (char)c);
+    }
+    ck_assert_int_eq(pclose(out), 0);
+}
+
+/* A loop's own input is no data; what comes late is. */
+START_TEST(whose_input_it_is) {
+    char command[1024];
+    struct cw_buf counts = {0};
+    snprintf(command, sizeof command,
+             "printf 'a\\nb\\nc\\n' | while read x; do '%s' -m '%s' -p Hi --json | "
+             "sed 's/.*\"prompt_tokens\":\\([0-9]*\\).*/\\1/'; done",
+             getenv("CHINWAG_BIN"), model);
+    shell(command, &counts);
+    driver_run(&d, "", "-m", model, "-p", "Hi", "--json", NULL);
+    char three[64];
+    int n = prompt_tokens();
+    snprintf(three, sizeof three, "%d\n%d\n%d\n", n, n, n);
+    ck_assert_str_eq(counts.data, three);
+    cw_buf_clear(&counts);
+
+    snprintf(command, sizeof command,
+             "{ sleep 4; printf 'some data'; } | '%s' -m '%s' -p Hi --json 2>/dev/null | "
+             "sed 's/.*\"prompt_tokens\":\\([0-9]*\\).*/\\1/'",
+             getenv("CHINWAG_BIN"), model);
+    shell(command, &counts);
+    driver_run(&d, "some data", "-m", model, "-p", "Hi", "--json", NULL);
+    snprintf(three, sizeof three, "%d\n", prompt_tokens());
+    ck_assert_str_eq(counts.data, three);
+    cw_buf_free(&counts);
+}
+END_TEST
+
+/* DRY lets a colon repeat, and looks at nothing before it: in a chat and in `generate` alike. */
+START_TEST(colons_may_repeat) {
+    char path[256];
+    struct markov m;
+    snprintf(path, sizeof path, "%s", tmp_path("colons.gguf"));
+    markov_init(&m);
+    markov_text(&m, "say ");
+    markov_text(&m, ":");
+    markov_loop(&m, 0);
+    markov_save(&m, path);
+    markov_free(&m);
+    driver_run(&d, "", "-m", path, "-p", "Hi", "-n", "6", "--temp", "0", "--dry-multiplier", "100",
+               "--dry-allowed-length", "1", NULL);
+    expect_reply("say :say :say :");
+    driver_free(&d);
+    driver_run(&d, "", "generate", "-m", path, "--tokens", "10", "-n", "6", "--temp", "0",
+               "--dry-multiplier", "100", "--dry-allowed-length", "1", NULL);
+    struct json_object *o = driver_json(&d);
+    ck_assert_str_eq(json_object_get_string(member(o, "text")), "say :say :say :");
+    json_object_put(o);
+}
+END_TEST
+
+/* Without an answer standard error says why there is nothing. */
+START_TEST(a_thought_without_an_answer) {
+    char path[256];
+    struct markov m;
+    snprintf(path, sizeof path, "%s", tmp_path("thinks.gguf"));
+    markov_init(&m);
+    markov_control(&m, MARKOV_THINK);
+    markov_text(&m, "hm");
+    markov_text(&m, "hum");
+    markov_control(&m, MARKOV_END_THINK);
+    markov_text(&m, "yes");
+    markov_save(&m, path);
+    markov_free(&m);
+    driver_run(&d, "", "-m", path, "-p", "Hi", NULL);
+    expect_reply("yes");
+    ck_assert_uint_eq(d.notes.len, 0);
+    driver_free(&d);
+    driver_run(&d, "", "-m", path, "-p", "Hi", "-n", "2", NULL);
+    expect_reply("");
+    ck_assert_ptr_nonnull(strstr(d.notes.data, "the reply ended while the model thought"));
+    driver_free(&d);
+    driver_run(&d, "", "-m", path, "-p", "Hi", "--think", "on", NULL); /* ChatML knows no switch */
+    expect_reply("yes");
+    ck_assert_ptr_nonnull(strstr(d.notes.data, "has no switch for thinking"));
 }
 END_TEST
 
@@ -175,6 +291,7 @@ START_TEST(output_gone_or_full) {
     driver_free(&d);
     /* As `chinwag ... | head -c 20`: the reader goes in mid-reply of an endless one. */
     driver_start(&d, (const char *const[]){"-m", endless, "-p", "Hi", NULL});
+    driver_end_input(&d);
     ck_assert_uint_ge(driver_read(&d, 20), 20);
     close(d.out);
     d.out = -1;
@@ -186,6 +303,7 @@ END_TEST
 
 START_TEST(interrupted) {
     driver_start(&d, (const char *const[]){"-m", endless, "-p", "Hi", NULL});
+    driver_end_input(&d);
     ck_assert_uint_ge(driver_read(&d, 30), 30);
     kill(d.pid, SIGINT);
     driver_finish(&d, "", 0);
@@ -197,6 +315,7 @@ START_TEST(interrupted) {
     /* The reply so far is whole in JSON too. */
     driver_start(
         &d, (const char *const[]){"-m", endless, "-p", "Hi", "--json", "-n", "100000000", NULL});
+    driver_end_input(&d);
     usleep(1000); /* anywhere: loading, prompt or reply */
     kill(d.pid, SIGINT);
     driver_finish(&d, "", 0);
@@ -211,6 +330,7 @@ START_TEST(interrupted_while_writing) {
     int status;
     driver_start(&d, (const char *const[]){"-m", endless, "-p", "Hi", NULL});
     ck_assert_int_gt(fcntl(d.out, F_SETPIPE_SZ, 4096), 0);
+    driver_end_input(&d);
     while (pending == 0 || pending != before) { /* until the pipe takes no more */
         before = pending;
         usleep(50000);
@@ -289,6 +409,34 @@ START_TEST(the_file_s_own_temperature) {
 }
 END_TEST
 
+static void recommend(struct mkgguf *g) {
+    mkgguf_u32(g, "general.sampling.top_k", 40);
+    mkgguf_u32(g, "general.sampling.mirostat", 2);
+}
+
+/* What a file recommends and nobody here can follow is among what is not used. */
+START_TEST(recommendations_not_followed) {
+    char path[256];
+    struct markov m;
+    snprintf(path, sizeof path, "%s", tmp_path("recommends.gguf"));
+    markov_init(&m);
+    markov_text(&m, "yes");
+    m.keys = recommend;
+    markov_save(&m, path);
+    markov_free(&m);
+    driver_run(&d, "", "info", path, "--json", NULL);
+    struct json_object *o = driver_json(&d);
+    const char *unused = json_object_get_string(member(o, "unused_keys"));
+    ck_assert_ptr_nonnull(strstr(unused, "general.sampling.mirostat"));
+    ck_assert_ptr_null(strstr(unused, "top_k"));
+    json_object_put(o);
+    driver_free(&d);
+    driver_run(&d, "", "-m", path, "-p", "Hi", NULL);
+    expect_reply("yes");
+    ck_assert_ptr_nonnull(strstr(d.notes.data, "not used: general.sampling.mirostat"));
+}
+END_TEST
+
 START_TEST(a_home_that_is_none) {
     static const char *const homes[] = {"HOME", "HOME=/dev/null", "HOME=/no/such/home", "HOME=x"};
     const char *const env[] = {homes[_i], "XDG_DATA_HOME=relative", "TERM", "LANG", "LC_ALL", NULL};
@@ -345,13 +493,17 @@ int main(void) {
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_prompt_from_each_place);
-    tcase_add_test(t, standard_input_is_left_alone);
+    tcase_add_test(t, standard_input_beside_a_prompt);
+    tcase_add_test(t, whose_input_it_is);
+    tcase_add_test(t, a_thought_without_an_answer);
+    tcase_add_test(t, colons_may_repeat);
     tcase_add_test(t, json_has_ids_and_figures);
     tcase_add_test(t, limits_and_stops);
     tcase_add_test(t, the_context_is_full);
     tcase_add_test(t, nothing_to_answer);
     tcase_add_test(t, settings_from_all_places);
     tcase_add_test(t, the_file_s_own_temperature);
+    tcase_add_test(t, recommendations_not_followed);
     tcase_add_test(t, system_prompts);
     suite_add_tcase(suite, t);
     TCase *e = tcase_create("endings");

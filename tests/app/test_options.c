@@ -12,6 +12,7 @@
 
 #include "app/options.h"
 #include "app/words.h"
+#include "tests/support/comma_locale.h"
 
 static struct app_settings s;
 static struct cw_err err;
@@ -246,6 +247,21 @@ START_TEST(the_file_s_sampling_comes_second) {
     expect("min-p", "0");    /* not in the mask */
     ck_assert_int_eq(app_settings_origin(&s, opt("temp")), APP_GGUF);
     ck_assert_int_eq(app_settings_origin(&s, opt("top-p")), APP_BUILTIN);
+    app_settings_free(&s);
+    app_settings_init(&s);
+    file.top_k = 40; /* a round number */
+    file.penalty_last_n = -1;
+    file.penalty_repeat = 1.25f;
+    file.xtc_probability = 0.5f;
+    file.xtc_threshold = 0.2f;
+    app_settings_from_file(
+        &s, CW_SET_TOP_K | CW_SET_LAST_N | CW_SET_REPEAT | CW_SET_XTC_P | CW_SET_XTC_T, &file);
+    expect("top-k", "40");
+    expect("repeat-last-n", "-1");
+    expect("repeat-penalty", "1.25");
+    expect("xtc-probability", "0.5");
+    expect("xtc-threshold", "0.2");
+    expect("temp", "0.8");
 }
 END_TEST
 
@@ -263,6 +279,16 @@ START_TEST(lists_add_up_within_an_origin) {
     expect("stop", "M");
     ck_assert_int_eq(set("stop", "", APP_LIVE), CW_OK);
     ck_assert_ptr_null(s.stops);
+
+    /* config.ini has no other way to write a line end */
+    ck_assert_int_eq(set("stop", "a\\nb\\\\n\\t\\q\\", APP_LIVE), CW_OK);
+    ck_assert_str_eq(s.stops[0], "a\nb\\n\t\\q\\");
+    char *shown = app_settings_get(&s, opt("stop"));
+    ck_assert_str_eq(shown, "a\\nb\\\\n\\t\\\\q\\\\");
+    ck_assert_int_eq(set("stop", shown, APP_LIVE), CW_OK);
+    ck_assert_str_eq(s.stops[0], "a\nb\\n\t\\q\\");
+    free(shown);
+    ck_assert_int_eq(set("stop", "", APP_LIVE), CW_OK);
 
     ck_assert_int_eq(set("logit-bias", "5-1", APP_FLAG), CW_OK);
     ck_assert_int_eq(set("logit-bias", "6-inf", APP_FLAG), CW_OK);
@@ -314,16 +340,33 @@ START_TEST(setting_a_string_to_itself) {
 END_TEST
 
 START_TEST(numbers_have_a_point_in_every_locale) {
-    if (!setlocale(LC_NUMERIC, getenv("CHINWAG_COMMA_LOCALE") ? getenv("CHINWAG_COMMA_LOCALE")
-                                                              : "de_DE.UTF-8")) {
-        printf("skipped: no locale with a decimal comma\n");
+    struct comma_locale comma = comma_locale_make();
+    bool set_it = setlocale(LC_NUMERIC, "de_DE.utf8") != NULL;
+    comma_locale_remove(&comma);
+    ck_assert(set_it || !comma.made);
+    if (!set_it) {
+        printf("skipped: a locale with a decimal comma, which localedef cannot make here\n");
         return;
     }
     ck_assert_str_eq(localeconv()->decimal_point, ",");
+    /* Every float of the table, by the flag's spelling and back. */
+    for (size_t i = 0; i < app_n_options; i++) {
+        const struct app_option *o = &app_options[i];
+        if (o->kind == APP_FLOAT && o->min <= 0.7 && o->max >= 1.5) {
+            ck_assert_int_eq(set(o->name, "0.7", APP_LIVE), CW_OK);
+            expect(o->name, "0.7");
+            ck_assert_int_eq(set(o->name, "0,7", APP_LIVE), CW_EINVAL);
+        }
+    }
     ck_assert_int_eq(set("temp", "0.7", APP_LIVE), CW_OK);
-    expect("temp", "0.7");
     ck_assert_float_eq(s.sampling.temp, 0.7f);
-    ck_assert_int_eq(set("temp", "0,7", APP_LIVE), CW_EINVAL);
+    ck_assert_int_eq(set("logit-bias", "5+1.5,7-2", APP_LIVE), CW_OK);
+    expect("logit-bias", "5+1.5,7-2");
+    struct cw_sampling file = {.temp = 0.25f};
+    app_settings_free(&s);
+    app_settings_init(&s);
+    app_settings_from_file(&s, CW_SET_TEMP, &file);
+    expect("temp", "0.25");
 }
 END_TEST
 

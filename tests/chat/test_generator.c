@@ -174,6 +174,25 @@ START_TEST(loading_fails) {
 }
 END_TEST
 
+static void all_recommendations(struct mkgguf *g) {
+    const int32_t minus = -1;
+    mkgguf_u32(g, "general.sampling.top_k", 40);
+    mkgguf_f32(g, "general.sampling.top_p", 0.5f);
+    mkgguf_f32(g, "general.sampling.min_p", 0.25f);
+    mkgguf_f32(g, "general.sampling.penalty_repeat", 1.5f);
+    mkgguf_scalar(g, "general.sampling.penalty_last_n", CW_GGUF_I32, &minus, sizeof minus);
+    mkgguf_f32(g, "general.sampling.xtc_probability", 0.125f);
+    mkgguf_f32(g, "general.sampling.xtc_threshold", 0.75f);
+    mkgguf_str(g, "general.sampling.sequence", "kpt");
+    mkgguf_u32(g, "general.sampling.mirostat", 2);
+}
+
+static void bad_recommendations(struct mkgguf *g) {
+    mkgguf_str(g, "general.sampling.top_k", "many");
+    mkgguf_f32(g, "general.sampling.top_p", 1.5f);
+    mkgguf_f32(g, "general.sampling.penalty_last_n", 1e30f);
+}
+
 START_TEST(defaults_of_the_file) {
     struct client c;
     struct markov k;
@@ -191,6 +210,28 @@ START_TEST(defaults_of_the_file) {
     cw_sampling_default(&s);
     ck_assert_uint_eq(cw_generator_file_sampling(c.g, &s), 0);
     ck_assert(s.temp == 0.8f);
+    ck_assert_ptr_nonnull(strstr(c.notices.data, "general.sampling.temp is not used"));
+    client_close(&c);
+    k.temp = -1;
+    k.keys = all_recommendations;
+    open_markov(&c, &k, 0);
+    memset(&s, 0xff, sizeof s); /* whatever stood there */
+    ck_assert_uint_eq(cw_generator_file_sampling(c.g, &s),
+                      CW_SET_TOP_P | CW_SET_TOP_K | CW_SET_MIN_P | CW_SET_REPEAT | CW_SET_LAST_N |
+                          CW_SET_XTC_P | CW_SET_XTC_T);
+    ck_assert(s.temp == 0.8f && s.top_k == 40 && s.top_p == 0.5f && s.min_p == 0.25f &&
+              s.penalty_repeat == 1.5f && s.penalty_last_n == -1 && s.xtc_probability == 0.125f &&
+              s.xtc_threshold == 0.75f && s.n_bias == 0);
+    ck_assert_ptr_nonnull(
+        strstr(c.notices.data, "not used: general.sampling.sequence, general.sampling.mirostat"));
+    client_close(&c);
+    k.keys = bad_recommendations;
+    open_markov(&c, &k, 0);
+    ck_assert_uint_eq(cw_generator_file_sampling(c.g, &s), 0);
+    ck_assert(s.top_k == 0 && s.top_p == 0.95f && s.penalty_last_n == 64);
+    ck_assert_ptr_nonnull(strstr(c.notices.data, "top_k is not used"));
+    ck_assert_ptr_nonnull(strstr(c.notices.data, "top_p is not used"));
+    ck_assert_ptr_nonnull(strstr(c.notices.data, "penalty_last_n is not used"));
     client_close(&c);
     markov_free(&k);
 }
@@ -1100,6 +1141,7 @@ START_TEST(broken_template) {
     ck_assert(c.done.u.done.stop == CW_STOP_ERROR && c.done.u.done.code == CW_ETEMPLATE);
     ck_assert_ptr_nonnull(memmem(c.done.text, c.done.n_text, "frobnicate", 10));
     ck_assert_ptr_nonnull(memmem(c.done.text, c.done.n_text, "2", 1)); /* the line */
+    ck_assert_ptr_nonnull(memmem(c.done.text, c.done.n_text, "--chat-template", 15));
     req = (struct cw_request){.raw = "\n", .raw_len = 1, .max_tokens = -1, .think = -1};
     client_run(&c, &req);
     ck_assert_str_eq(c.text.data, "ok");

@@ -137,8 +137,9 @@ START_TEST(only_where_the_text_is_unchanged) {
     const int32_t twice[] = {'c', 'c', END, AB, ' ', AB, ' ', END, 'c', 'c', END};
     fixture_template(&f, "{% for m in messages %}{{ m.content + m.content }}<E>{% endfor %}");
     expect(&f, m, 3, false, twice, N(twice));
-    const int32_t none[] = {BEGIN, BEGIN, BEGIN};
-    fixture_template(&f, "{% for m in messages %}<B>{% endfor %}");
+    const int32_t none[] = {BEGIN, 'c', BEGIN, BEGIN, 'c'};
+    fixture_template(&f, "{% for m in messages %}<B>{% if m.role == 'user' %}{{ m.content }}"
+                         "{% endif %}{% endfor %}");
     expect(&f, m, 3, false, none, N(none));
     fixture_close(&f);
 }
@@ -207,6 +208,122 @@ START_TEST(the_blank_of_a_first_token) {
     fixture_template(&f, "<B>{% for m in messages %}{{ m.content }}<E>{% endfor %}");
     m = reply("aa", said, 2);
     expect(&f, &m, 1, false, taken_in, 4);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---- what a template has no place for ------------------------------------------------------ */
+
+static void expect_folded(struct fixture *f, const struct cw_message *messages, size_t n,
+                          bool folded, const char *text) {
+    struct cw_request req = {.messages = messages, .n_messages = n, .max_tokens = -1, .think = -1};
+    struct cw_prepared p = prepare(f, &req);
+    struct cw_buf got = {0};
+    for (size_t i = 0; i < p.ids.n; i++) {
+        cw_tokenizer_piece(f->m.tokenizer, p.ids.v[i], true, i == 0, &got);
+    }
+    cw_buf_putc(&got, '\0');
+    ck_assert_str_eq(got.data, text);
+    ck_assert_int_eq(p.folded, folded);
+    cw_buf_free(&got);
+    cw_prepared_free(&p);
+}
+
+#define USERS_ONLY                                                                                 \
+    "{% for m in messages %}{% if m.role == 'user' %}<B>{{ m.content }}<E>{% endif %}{% endfor %}"
+#define NO_SYSTEM                                                                                  \
+    "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+#define PARTS                                                                                      \
+    "{% for m in messages %}<B>{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }}"      \
+    "{% endif %}{% endfor %}<E>{% endfor %}"
+
+/* A template that refuses a system message, or passes over it without a word, gets its text in the
+ * first question; one that obeys it without writing it does not. */
+START_TEST(system_messages_are_not_lost) {
+    struct fixture f;
+    struct cw_message m[] = {say("system", "ab"), say("user", "c"), say("system", "a"),
+                             say("user", "b")};
+    open_bpe(&f, USERS_ONLY);
+    expect_folded(&f, m, 2, true, "<B>ab\n\nc<E>");
+    expect_folded(&f, m + 1, 1, false, "<B>c<E>");
+    expect_folded(&f, m, 4, true, "<B>ab\n\na\n\nc<E><B>b<E>");
+    fixture_template(&f, NO_SYSTEM USERS_ONLY);
+    expect_folded(&f, m, 2, true, "<B>ab\n\nc<E>");
+    /* Only what is passed over moves. */
+    fixture_template(&f, "{% if messages[0].role == 'system' %}<B>{{ messages[0].content }}<E>"
+                         "{% endif %}" USERS_ONLY);
+    expect_folded(&f, m, 2, false, "<B>ab<E><B>c<E>");
+    expect_folded(&f, m, 4, true, "<B>ab<E><B>a\n\nc<E><B>b<E>");
+    /* Blanks are no loss. */
+    fixture_template(&f, USERS_ONLY);
+    m[0] = say("system", " \n");
+    expect_folded(&f, m, 2, false, "<B>c<E>");
+    /* A word that is obeyed. */
+    fixture_template(&f, "{% if messages[0].content == '/short' %}a{% elif messages[0].role == "
+                         "'system' %}{{ messages[0].content }}{% endif %}" USERS_ONLY);
+    m[0] = say("system", "/short");
+    expect_folded(&f, m, 2, false, "a<B>c<E>");
+    /* Nobody to take it. */
+    fixture_template(&f, USERS_ONLY "<B>");
+    expect_folded(&f, m, 1, false, "<B>");
+    fixture_close(&f);
+}
+END_TEST
+
+/* Templates that want contents in parts get them so, whether they fail on text or find nothing. */
+START_TEST(contents_in_parts) {
+    struct fixture f;
+    struct cw_message m[] = {say("system", "ab"), say("user", "c<E>")};
+    open_bpe(&f, PARTS);
+    expect_folded(&f, m, 2, false, "<B>ab<E><B>c<E><E>");
+    fixture_template(&f, "{% for m in messages %}<B>{{ m.content[0].text + '' }}<E>{% endfor %}");
+    expect_folded(&f, m, 2, false, "<B>ab<E><B>c<E><E>");
+    fixture_template(&f, "{% for m in messages %}{% if m.role == 'user' %}<B>"
+                         "{{ m.content[0]['text'] }}<E>{% endif %}{% endfor %}");
+    expect_folded(&f, m, 2, true, "<B>ab\n\nc<E><E>");
+    fixture_template(&f, "{% set x = messages[0].content[0].text + '' %}" NO_SYSTEM PARTS);
+    expect_folded(&f, m, 2, true, "<B>ab\n\nc<E><E>");
+    const int32_t typed_marker[] = {BEGIN, 'c', '<', 'E', '>', END};
+    fixture_template(&f, PARTS);
+    expect(&f, m + 1, 1, false, typed_marker, N(typed_marker));
+    /* A reply's ids are put back into its part. */
+    const int32_t spelt[] = {'a', 'b', 'c', END};
+    struct cw_message three[] = {m[1], reply("abc", spelt, 4), say("user", "ab")};
+    const int32_t with[] = {BEGIN, 'c', '<', 'E', '>',   END, BEGIN,
+                            'a',   'b', 'c', END, BEGIN, AB,  END};
+    expect(&f, three, 3, false, with, N(with));
+    fixture_close(&f);
+}
+END_TEST
+
+static void expect_refusal(struct fixture *f, const struct cw_message *messages, size_t n,
+                           const char *part) {
+    struct cw_request req = {.messages = messages, .n_messages = n, .think = -1};
+    struct cw_prepared p;
+    struct cw_job *job;
+    struct cw_err err;
+    ck_assert_int_eq(cw_job_create(&job, &req, NULL), CW_OK);
+    ck_assert_int_eq(cw_prompt_prepare(&f->m, job, &p, &err), CW_ETEMPLATE);
+    ck_assert_msg(strstr(err.text, part) != NULL, "%s", err.text);
+    cw_prepared_free(&p);
+    cw_job_destroy(job);
+}
+
+/* What cannot be put right is said, in the template's first words. */
+START_TEST(what_a_template_refuses) {
+    struct fixture f;
+    struct cw_message m[] = {say("system", "ab"), say("user", "c"), say("user", "")};
+    open_bpe(&f, "<B>");
+    expect_refusal(&f, m + 1, 1, "leaves a message out");
+    expect_folded(&f, m + 2, 1, false, "<B>");
+    fixture_template(&f, "{{ raise_exception('never') }}");
+    expect_refusal(&f, m, 2, "template: never");
+    fixture_template(&f, NO_SYSTEM "{{ raise_exception('nor so') }}");
+    expect_refusal(&f, m, 2, "template: no system");
+    fixture_template(&f, NO_SYSTEM "{{ messages[0].content.nothing.more }}");
+    expect_refusal(&f, m, 2, "template: no system");
+    fixture_template(&f, "{{ messages[0].content.nothing.more }}");
+    expect_refusal(&f, m, 2, "has no attribute 'nothing'");
     fixture_close(&f);
 }
 END_TEST
@@ -291,7 +408,7 @@ static void think(const char *const *control, size_t n_control, const char *cons
         tiny_vocab_add(&v, control[i], CONTROL, 0);
     }
     struct tiny tiny = tiny_open(&v);
-    cw_think_init(&t, tiny.t, "", 0);
+    cw_think_init(&t, tiny.t, "", 0, (struct cw_str){NULL, 0});
     for (size_t i = 0; i < n; i++) {
         int32_t id = cw_tokenizer_find(tiny.t, texts[i], strlen(texts[i]));
         bool marker = id >= 0 && cw_tokenizer_is_control(tiny.t, id);
@@ -439,6 +556,9 @@ int main(void) {
     tcase_add_test(ids, only_where_the_text_is_unchanged);
     tcase_add_test(ids, going_on);
     tcase_add_test(ids, the_blank_of_a_first_token);
+    tcase_add_test(ids, system_messages_are_not_lost);
+    tcase_add_test(ids, contents_in_parts);
+    tcase_add_test(ids, what_a_template_refuses);
     tcase_add_test(ids, typed_markers_are_text);
     tcase_add_test(ids, matching);
     tcase_add_test(ids, following);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -444,9 +445,10 @@ START_TEST(temperatures) {
         ck_assert_int_eq(d.id, 1);
         ck_assert(d.p == 1);
     }
-    for (int t = 0; t < 2; t++) {
+    const float tiny[] = {1e-6f, 1e-30f, 1e-44f}; /* 1 over the last is infinite */
+    for (int t = 0; t < 3; t++) {
         int seen[4] = {0};
-        s.temp = t == 0 ? 1e-30f : 1e-6f;
+        s.temp = tiny[t];
         for (uint32_t seed = 0; seed < 200; seed++) {
             ck_assert_int_eq(draw(&s, l, 4, seed, 3, &d), CW_OK);
             seen[d.id]++;
@@ -466,6 +468,79 @@ START_TEST(temperatures) {
     ck_assert_int_eq(cw_sampling_check(&s, &err), CW_EINVAL);
     s.bias[0].bias = -INFINITY;
     ck_assert_int_eq(cw_sampling_check(&s, &err), CW_OK);
+}
+END_TEST
+
+/* Every setting at the ends of its range, past them, and as what is no number. */
+START_TEST(every_setting_out_of_range) {
+#define AT(field) offsetof(struct cw_sampling, field)
+    static const struct {
+        const char *name;
+        size_t at;
+        bool whole; /* an int32_t, else a float */
+        double low, high;
+    } settings[] = {
+        {"temp", AT(temp), false, 0, 5},
+        {"top_p", AT(top_p), false, 0, 1},
+        {"top_k", AT(top_k), true, 0, INT32_MAX},
+        {"min_p", AT(min_p), false, 0, 1},
+        {"typical_p", AT(typical_p), false, 0, 1},
+        {"penalty_repeat", AT(penalty_repeat), false, 0.0101, 100}, /* no float is 0.01 */
+        {"penalty_frequency", AT(penalty_frequency), false, -100, 100},
+        {"penalty_presence", AT(penalty_presence), false, -100, 100},
+        {"penalty_last_n", AT(penalty_last_n), true, -1, INT32_MAX},
+        {"dry_multiplier", AT(dry_multiplier), false, 0, 100},
+        {"dry_base", AT(dry_base), false, 1, 100},
+        {"dry_allowed_length", AT(dry_allowed_length), true, 1, INT32_MAX},
+        {"dry_last_n", AT(dry_last_n), true, -1, INT32_MAX},
+        {"xtc_probability", AT(xtc_probability), false, 0, 1},
+        {"xtc_threshold", AT(xtc_threshold), false, 0, 1},
+        {"number of logit biases", AT(n_bias), true, 0, CW_MAX_BIAS},
+    };
+#undef AT
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        double low = settings[i].low, high = settings[i].high;
+        const double values[] = {low,      high,      low - 1,    low - 1e-3, high * 1.001 + 1e-3,
+                                 HUGE_VAL, -HUGE_VAL, (double)NAN};
+        for (int v = 0; v < 8; v++) {
+            struct cw_sampling s = plain(1);
+            struct cw_err err = {0};
+            struct cw_draw d;
+            const float l[] = {1, 2};
+            if (settings[i].whole) {
+                /* Below the range, and above it where an integer can be. */
+                bool above = v == 4 && high < INT32_MAX;
+                if (v > 2 && !above) {
+                    continue;
+                }
+                int32_t n = (int32_t)(above ? high + 1 : values[v]);
+                memcpy((char *)&s + settings[i].at, &n, sizeof n);
+            } else {
+                float f = (float)values[v];
+                memcpy((char *)&s + settings[i].at, &f, sizeof f);
+            }
+            int rc = cw_sampling_check(&s, &err);
+            ck_assert_msg((rc == CW_OK) == (v < 2), "%s, value %d: %d", settings[i].name, v, rc);
+            if (v >= 2) {
+                ck_assert_int_eq(rc, CW_EINVAL);
+                ck_assert_msg(strncmp(err.text, settings[i].name, strlen(settings[i].name)) == 0,
+                              "%s: %s", settings[i].name, err.text);
+                ck_assert_int_eq(draw(&s, l, 2, 1, 0, &d), CW_EINVAL);
+            }
+        }
+    }
+    /* A bias bans or moves; it does not make a token certain. */
+    static const struct {
+        float bias;
+        int rc;
+    } biases[] = {{-INFINITY, CW_OK}, {1e6f, CW_OK},         {-1e6f, CW_OK},
+                  {2e6f, CW_EINVAL},  {INFINITY, CW_EINVAL}, {NAN, CW_EINVAL}};
+    for (size_t i = 0; i < sizeof biases / sizeof biases[0]; i++) {
+        struct cw_sampling s = plain(1);
+        s.n_bias = 1;
+        s.bias[0].bias = biases[i].bias;
+        ck_assert_int_eq(cw_sampling_check(&s, NULL), biases[i].rc);
+    }
 }
 END_TEST
 
@@ -682,6 +757,7 @@ int main(void) {
     tcase_add_test(hand, weights_on_grid);
     tcase_add_test(hand, nucleus_borders);
     tcase_add_test(hand, temperatures);
+    tcase_add_test(hand, every_setting_out_of_range);
     tcase_add_test(hand, no_usable_scores);
     tcase_add_test(hand, details);
     tcase_add_test(hand, dry_by_hand);

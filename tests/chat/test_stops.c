@@ -8,6 +8,7 @@
 
 #include "core/chat/stops.h"
 #include "core/chat/think.h"
+#include "tests/support/mkgguf.h"
 
 /* ---- stop strings -------------------------------------------------------------------------- */
 
@@ -227,12 +228,14 @@ static int collect(void *arg, bool thinking, const char *text, size_t n) {
     return CW_OK;
 }
 
-static void check_parts(const char *tail, const char *reply, const char *thought,
-                        const char *answer) {
+static const struct cw_str no_template;
+
+static void check_parts_of(const char *source, const char *tail, const char *reply,
+                           const char *thought, const char *answer) {
     for (size_t piece = 1; piece <= strlen(reply) + 1; piece++) {
         struct cw_think t;
         struct parts p = {{0}, {0}};
-        cw_think_init(&t, NULL, tail, strlen(tail));
+        cw_think_init(&t, NULL, tail, strlen(tail), (struct cw_str){source, strlen(source)});
         for (size_t at = 0; at < strlen(reply); at += piece) {
             size_t n = strlen(reply) - at < piece ? strlen(reply) - at : piece;
             ck_assert_int_eq(cw_think_feed(&t, -1, reply + at, n, collect, &p), CW_OK);
@@ -246,6 +249,11 @@ static void check_parts(const char *tail, const char *reply, const char *thought
         cw_buf_free(&p.answer);
         cw_think_free(&t);
     }
+}
+
+static void check_parts(const char *tail, const char *reply, const char *thought,
+                        const char *answer) {
+    check_parts_of("", tail, reply, thought, answer);
 }
 
 START_TEST(thinking_as_text) {
@@ -265,6 +273,184 @@ START_TEST(thinking_as_text) {
 }
 END_TEST
 
+/* Taken off where the template knows the tags; elsewhere a person may have asked for them. */
+START_TEST(wrapped_answers) {
+    const char *hunyuan = "{{ c.split('<answer>')[-1].split('</answer>')[0] }}";
+    const char *granite = "Write your response between <response></response>.";
+    const char *reply = "<think>\nwhy\n</think>\n<answer>\nyes\n\nno\n</answer>";
+    check_parts("", reply, "why", "<answer>\nyes\n\nno\n</answer>");
+    check_parts_of(granite, "", reply, "why", "<answer>\nyes\n\nno\n</answer>");
+    check_parts_of(hunyuan, "", reply, "why", "yes\n\nno");
+    check_parts_of(granite, "", "<think>a</think><response>b < c</response>", "a", "b < c");
+    check_parts_of(granite, "<think>", "a</think> <response>b</response>\n", "a", "b");
+    check_parts_of(hunyuan, "", "<think>a</think>\n<answ", "a", "<answ");
+    check_parts_of(hunyuan, "", "<think>a</think>\n<answers>", "a", "<answers>");
+    check_parts_of(hunyuan, "", "<think>a</think><answer>b</answ", "a", "b</answ");
+    check_parts_of(hunyuan, "", "<think>a</think> b <answer>c</answer>", "a",
+                   " b <answer>c</answer>");
+    check_parts_of(hunyuan, "", "<answer>b</answer>", "", "<answer>b</answer>");
+    check_parts_of(hunyuan, "", "<think>a</think>", "a", "");
+}
+END_TEST
+
+/* ---- markers that are tokens --------------------------------------------------------------- */
+
+static const char *const words[] = {
+    "a",
+    "b",
+    "\xc4\x8a",
+    "thought",
+    "analysis",
+    "final",
+    "assistant",
+    "commentary",
+    "<think>",
+    "<|start|>",
+    "<|end|>",
+    "<|channel|>",
+    "<|message|>",
+    "<|return|>",
+    "[THINK]",
+    "[/THINK]",
+    "<|channel>",
+    "<channel|>",
+    "<|START_THINKING|>",
+    "<|END_THINKING|>",
+    "<|START_RESPONSE|>",
+    "<|END_RESPONSE|>",
+    "<|inner_prefix|>",
+    "<|inner_suffix|>",
+};
+enum { FIRST_CONTROL = 9 }; /* <think> is none, as in Qwen3's files */
+
+static struct cw_tokenizer *token_vocabulary(struct cw_gguf **file) {
+    struct mkgguf g;
+    struct cw_tokenizer *t;
+    int32_t kinds[N(words)];
+    const char *path = tmp_path("words.gguf");
+    for (size_t i = 0; i < N(words); i++) {
+        kinds[i] = i >= FIRST_CONTROL ? 3 : 4;
+    }
+    mkgguf_init(&g);
+    mkgguf_str(&g, "general.architecture", "llama");
+    mkgguf_str(&g, "tokenizer.ggml.model", "gpt2");
+    mkgguf_str(&g, "tokenizer.ggml.pre", "gpt-2");
+    mkgguf_strs(&g, "tokenizer.ggml.tokens", words, N(words));
+    mkgguf_array(&g, "tokenizer.ggml.token_type", CW_GGUF_I32, N(words), kinds, sizeof kinds);
+    mkgguf_strs(&g, "tokenizer.ggml.merges", NULL, 0);
+    mkgguf_save(&g, path);
+    mkgguf_free(&g);
+    ck_assert_int_eq(cw_gguf_open(file, path, NULL), CW_OK);
+    ck_assert_int_eq(cw_tokenizer_create(&t, *file, NULL, NULL), CW_OK);
+    return t;
+}
+
+/* `reply` is words of the vocabulary, parted by blanks; "n" is a line end. */
+static void check_tokens(const struct cw_tokenizer *t, const char *tail, const char *reply,
+                         const char *thought, const char *answer) {
+    struct cw_think think;
+    struct parts p = {{0}, {0}};
+    char *copy = cw_strdup(reply);
+    cw_think_init(&think, t, tail, strlen(tail), no_template);
+    for (char *save, *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        const char *text = strcmp(word, "n") == 0 ? "\n" : word;
+        const char *raw = strcmp(word, "n") == 0 ? "\xc4\x8a" : word;
+        int32_t id = cw_tokenizer_find(t, raw, strlen(raw));
+        ck_assert_int_ge(id, 0);
+        bool control = cw_tokenizer_is_control(t, id);
+        cw_think_feed(&think, id, text, control ? 0 : strlen(text), collect, &p);
+    }
+    cw_think_flush(&think, collect, &p);
+    cw_buf_putc(&p.thought, '\0');
+    cw_buf_putc(&p.answer, '\0');
+    ck_assert_str_eq(p.thought.data, thought);
+    ck_assert_str_eq(p.answer.data, answer);
+    cw_buf_free(&p.thought);
+    cw_buf_free(&p.answer);
+    cw_think_free(&think);
+    free(copy);
+}
+
+START_TEST(thinking_as_tokens) {
+    struct cw_gguf *file;
+    struct cw_tokenizer *t = token_vocabulary(&file);
+    /* Magistral, Command A, Apertus: meant wherever they stand */
+    check_tokens(t, "", "[THINK] a n [/THINK] n b", "a", "b");
+    check_tokens(t, "", "a [THINK] b [/THINK] a", "b", "aa");
+    check_tokens(t, "", "a [/THINK] b", "", "ab");
+    check_tokens(t, "",
+                 "<|START_THINKING|> a <|END_THINKING|> <|START_RESPONSE|> b <|END_RESPONSE|>", "a",
+                 "b");
+    check_tokens(t, "", "<|inner_prefix|> a <|inner_suffix|> b", "a", "b");
+    /* a token of ordinary text opens only at the start */
+    check_tokens(t, "", "<think> a", "a", "");
+    check_tokens(t, "", "a <think> b", "", "a<think>b");
+    /* Gemma 4: the channel has a title */
+    check_tokens(t, "", "<|channel> thought n a n b n <channel|> b", "a\nb", "b");
+    check_tokens(t, "", "<|channel> thought n <channel|> b", "", "b");
+    check_tokens(t, "", "<|channel> a n <channel|> b", "a", "b");
+    check_tokens(t, "<|channel>thought\n", "a n <channel|> b", "a", "b");
+    check_tokens(t, "<|channel>thought\n<channel|>", "b", "", "b");
+    /* one that was asked not to think, and does */
+    check_tokens(t, "<|channel>thought\n<channel|>", "<|channel> thought n a <channel|> b", "a",
+                 "b");
+    check_tokens(t, "<think>\n\n</think>\n\n", "<think> a", "a", "");
+    /* gpt-oss */
+    check_tokens(t, "<|start|>assistant",
+                 "<|channel|> analysis <|message|> a <|end|> <|start|> assistant <|channel|> final "
+                 "<|message|> b <|return|>",
+                 "a", "b");
+    check_tokens(t, "<|start|>assistant", "<|channel|> final <|message|> b <|return|>", "", "b");
+    check_tokens(t, "<|start|>assistant", "<|message|> b <|return|>", "", "b");
+    check_tokens(t, "<|start|>assistant",
+                 "<|channel|> analysis <|message|> a <|end|> <|start|> assistant <|message|> b",
+                 "a", "b");
+    check_tokens(t, "<|start|>assistant", "<|channel|> analysis <|message|> a", "a", "");
+    cw_tokenizer_destroy(t);
+    cw_gguf_close(file);
+}
+END_TEST
+
+/* Asking for thought: what is told depends on what the prompt really shows. */
+START_TEST(what_templates_can_ask) {
+    static const struct {
+        const char *source;
+        const char *off, *high; /* in what is told; NULL: nothing is */
+    } rows[] = {
+        {"{{ messages[0].content }}", "no switch", "no switch"},
+        {"{# enable_thinking #}{{ messages[0].thinking }}x", "no switch", "no switch"},
+        {"{% if enable_thinking is defined and not enable_thinking %}no{% endif %}", NULL,
+         "on and off only"},
+        {"{% if thinking %}yes{% endif %}", NULL, "on and off only"},
+        {"{{ reasoning_effort or 'medium' }}", NULL, NULL},
+        {"{% if thinking %}{{ reasoning_effort or 'much' }}{% endif %}", NULL, NULL},
+        {"{{ raise_exception('never') }}", NULL, NULL},
+    };
+    for (size_t i = 0; i < N(rows); i++) {
+        struct cw_template *t;
+        ck_assert_int_eq(cw_template_create(&t, rows[i].source, strlen(rows[i].source), NULL),
+                         CW_OK);
+        const char *off = cw_think_doubt(t, "", "", 0), *high = cw_think_doubt(t, "", "", 4);
+        ck_assert_msg(rows[i].off == NULL ? off == NULL : off && strstr(off, rows[i].off), "%s: %s",
+                      rows[i].source, off);
+        ck_assert_msg(rows[i].high == NULL ? high == NULL : high && strstr(high, rows[i].high),
+                      "%s: %s", rows[i].source, high);
+        ck_assert_ptr_null(cw_think_doubt(t, "", "", -1));
+        cw_template_destroy(t);
+    }
+    struct cw_template_var vars[CW_THINK_VARS];
+    ck_assert_uint_eq(cw_think_vars(-1, vars), 0);
+    ck_assert_uint_eq(cw_think_vars(5, vars), 0);
+    ck_assert_uint_eq(cw_think_vars(1, vars), 2);
+    ck_assert(vars[0].b && vars[1].b);
+    ck_assert_uint_eq(cw_think_vars(0, vars), 3);
+    ck_assert(!vars[0].b && !vars[1].b);
+    ck_assert_str_eq(vars[2].s, "low");
+    ck_assert_uint_eq(cw_think_vars(3, vars), 3);
+    ck_assert_str_eq(vars[2].s, "medium");
+}
+END_TEST
+
 /* What would end the section after `reply`; NULL: there is none, `settled` tells whether one may
  * come. */
 static void check_closing(const char *tail, const char *reply, const char *closing, bool settled) {
@@ -272,7 +458,7 @@ static void check_closing(const char *tail, const char *reply, const char *closi
     struct cw_think t;
     struct cw_buf text = {0};
     bool is_settled;
-    cw_think_init(&t, NULL, tail, strlen(tail));
+    cw_think_init(&t, NULL, tail, strlen(tail), no_template);
     cw_think_feed(&t, -1, reply, strlen(reply), collect, &p);
     bool closes = cw_think_closing(&t, &text, &is_settled);
     cw_buf_putc(&text, '\0');
@@ -295,7 +481,10 @@ START_TEST(closings) {
     check_closing("", "<thi", NULL, false);
     check_closing("", "why", NULL, true);
     check_closing("<think>\n", "why\n</think>\n\nso", NULL, true);
-    check_closing("<think>\n\n</think>\n\n", "", NULL, true);
+    check_closing("<think>\n\n</think>\n\n", "", NULL, false); /* it may think all the same */
+    check_closing("<think>\n\n</think>\n\n", "yes", NULL, true);
+    check_closing("", "<|channel>", "thought\n<channel|>", false);
+    check_closing("", "<|channel>thought\nwhy", "\n<channel|>", false);
 }
 END_TEST
 
@@ -322,6 +511,9 @@ int main(void) {
     tcase_set_timeout(thinking, 60);
     tcase_add_test(thinking, thinking_as_text);
     tcase_add_test(thinking, thinking_begun_by_the_prompt);
+    tcase_add_test(thinking, wrapped_answers);
+    tcase_add_test(thinking, thinking_as_tokens);
+    tcase_add_test(thinking, what_templates_can_ask);
     tcase_add_test(thinking, closings);
     suite_add_tcase(suite, thinking);
     SRunner *runner = srunner_create(suite);

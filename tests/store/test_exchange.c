@@ -195,6 +195,12 @@ static const struct {
     {"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"king\",\"content\":\"b\"}]}",
      NULL, "message 2: no role, or an unknown one"},
     {"{\"messages\":[{\"role\":\"user\",\"content\":5}]}", NULL, "no text"},
+    /* what was thought, by each name it has: of most servers, of OpenRouter, of Ollama */
+    {"[{\"role\":\"assistant\",\"content\":\"a\",\"reasoning_content\":\"x\"},"
+     "{\"role\":\"assistant\",\"content\":\"b\",\"reasoning\":\"y\"},"
+     "{\"role\":\"assistant\",\"content\":\"c\",\"thinking\":\"z\"},"
+     "{\"role\":\"assistant\",\"content\":\"d\",\"thinking\":5}]",
+     "[r:a (x)|r:b (y)|r:c (z)|r:d]", NULL},
     {"{\"messages\":[5]}", NULL, "message 1: not an object"},
     {"{\"format\":\"chinwag\",\"version\":7,\"messages\":[]}", NULL, "newer version"},
     {"{\"format\":\"chinwag\",\"messages\":[]}", NULL, "no version"},
@@ -229,6 +235,9 @@ START_TEST(others) {
             ck_assert_int_eq(m->parent, (int64_t)k);
             cw_buf_printf(&got, "%s%c:", k > 0 ? "|" : "", "urst"[m->role]);
             cw_buf_add(&got, m->text.data, m->text.len);
+            if (m->reasoning.len > 0) {
+                cw_buf_printf(&got, " (%.*s)", (int)m->reasoning.len, m->reasoning.data);
+            }
         }
         cw_buf_putc(&got, ']');
     }

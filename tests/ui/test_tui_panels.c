@@ -254,7 +254,9 @@ END_TEST
 /* Of itself the bell rings for replies of more than ten seconds: one that was held up rings, one
  * that came at once does not. */
 START_TEST(bell_rings_after_ten_seconds) {
-    tui_model_words(&t, 40, false);
+    tui_model_words(&t, 2500, true);
+    t.more_args[0] = "-n";
+    t.more_args[1] = "40";
     tui_start_idle(&t);
     tui_say(&t, "/set bell on");
     ck_assert(pty_wait_text(&t.pty, "bell on ("));
@@ -264,6 +266,8 @@ START_TEST(bell_rings_after_ten_seconds) {
     ck_assert(pty_wait_text(&t.pty, "idle"));
     tui_rest(&t);
     bool quick = pty_raw_has(&t.pty, before, "\a");
+    tui_say(&t, "/set predict 400"); /* cannot be over before it is held */
+    ck_assert(pty_wait_text(&t.pty, "predict 400 ("));
     pty_type(&t.pty, "slow\r" ESC "[20~"); /* and a pause at once */
     ck_assert(pty_wait_text(&t.pty, "paused"));
     double until = cw_now() + 10.5;

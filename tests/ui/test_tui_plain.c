@@ -226,7 +226,7 @@ static const struct {
     {"tree", "/tree 9", "-- error: /tree shows the numbers"},
     {"undo", "/undo", "[2, 3/3] markov: reply one\r\n-- undone"},
     {"redo", "/redo", "[2, 1/3] markov: reply one"},
-    {"continue", "/continue", "reply one"},
+    {"continue", "/continue", "[2, 1/3] markov:  [T 0.80 -> 1.00"},
     {"edit", "/edit 1", "-- ready to be sent: question"},
     {"edit", "another question", "[2] markov: reply one"},
     {"edit", "/edit 2 edited", "[2, 2/2, edited] markov: edited"},
@@ -490,6 +490,85 @@ START_TEST(interrupt) {
 }
 END_TEST
 
+/* Of a reply that goes on only what is new is told, under its heading. */
+START_TEST(goes_on) {
+    struct markov m;
+    markov_init(&m);
+    markov_control(&m, MARKOV_THINK);
+    for (int i = 0; i < 5; i++) {
+        markov_text(&m, (const char *const[]){"one ", "two ", "three ", "four ", "five "}[i]);
+    }
+    markov_control(&m, MARKOV_END_THINK);
+    markov_text(&m, "six ");
+    markov_text(&m, "seven");
+    markov_save(&m, t.model);
+    markov_free(&m);
+    t.more_args[0] = "-n";
+    t.more_args[1] = "3";
+    start();
+    say("what?", "markov (thinking): one two \r\n[2, cut at the limit of its length] markov: ");
+    say("/continue", "[2] markov (thinking): three four five \r\n"
+                     "[2, cut at the limit of its length] markov: ");
+    say("/set temp 0.5", "temp 0.5");
+    say("/set predict -1", "predict -1");
+    say("/continue", "[2] markov (thinking):  [T 0.80 -> 0.50] \r\n[2] markov: six seven");
+    say("/continue", "[2] markov: ");
+    say("next", "markov: six seven");
+    finish();
+}
+END_TEST
+
+/* What the model's file recommends holds in the chat, and what of it does not is told. */
+static void recommend(struct mkgguf *g) {
+    mkgguf_f32(g, "general.sampling.top_p", 0.5f);
+    mkgguf_u32(g, "general.sampling.top_k", 40);
+    mkgguf_u32(g, "general.sampling.mirostat", 2);
+}
+
+START_TEST(recommended_by_the_file) {
+    struct markov m;
+    markov_init(&m);
+    markov_text(&m, "yes");
+    m.temp = 0.25f;
+    m.keys = recommend;
+    markov_save(&m, t.model);
+    markov_free(&m);
+    t.more_args[0] = "--top-p";
+    t.more_args[1] = "0.75";
+    start();
+    ck_assert(pty_raw_has(&t.pty, 0, "not used: general.sampling.mirostat\r\n"));
+    say("/show temp", "temp 0.25 (model file)");
+    say("/show top-k", "top-k 40 (model file)");
+    say("/show top-p", "top-p 0.75 (flag)");
+    finish();
+}
+END_TEST
+
+/* A base model says what becomes of a system prompt, a template without a switch that it has none.
+ */
+START_TEST(what_the_template_cannot_do) {
+    struct markov m;
+    markov_init(&m);
+    markov_text(&m, "yes");
+    markov_save(&m, t.model);
+    t.more_args[0] = "-sys";
+    t.more_args[1] = "Be kind.";
+    start();
+    say("/set think off", "think off (live)");
+    say("hello", "-- the chat template has no switch for thinking");
+    size_t from = say("hello", "[4] markov: yes");
+    ck_assert(!pty_raw_has(&t.pty, from, "no switch"));
+    pty_type(&t.pty, "/exit\n");
+    ck_assert(pty_wait_exit(&t.pty));
+    m.chat_template = NULL;
+    markov_save(&m, t.model);
+    markov_free(&m);
+    start();
+    ck_assert(pty_raw_has(&t.pty, 0, "goes on as plain text, without the system prompt"));
+    finish();
+}
+END_TEST
+
 /* A line during a reply waits for its turn, and is told again when that comes. */
 START_TEST(waits_for_its_turn) {
     tui_model_words(&t, 400, true);
@@ -578,6 +657,9 @@ static Suite *suite(void) {
     tcase_add_test(c, long_paste);
     tcase_add_test(c, line_too_long);
     tcase_add_loop_test(c, interrupt, 0, 2);
+    tcase_add_test(c, goes_on);
+    tcase_add_test(c, recommended_by_the_file);
+    tcase_add_test(c, what_the_template_cannot_do);
     tcase_add_test(c, waits_for_its_turn);
     tcase_add_loop_test(c, ends, 0, 6);
     tcase_add_test(c, reads_out_what_is_new);

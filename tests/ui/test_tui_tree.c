@@ -279,7 +279,7 @@ START_TEST(keys_beside_several_replies) {
     ck_assert(pty_wait_no_text(&t.pty, "..."));
     ck_assert(pty_wait_text(&t.pty, "Esc takes the marked one"));
     ck_assert(!pty_shows(&t.pty, "\n > "));
-    pty_type(&t.pty, "next");
+    pty_type(&t.pty, "next 2"); /* the digit is no choice */
     ck_assert(pty_wait_text(&t.pty, "nothing can be typed here"));
     pty_type(&t.pty, ESC "[B"); /* Down, like Right */
     ck_assert(pty_wait_text(&t.pty, "[2]"));
@@ -508,6 +508,29 @@ START_TEST(oldest_turns_leave) {
 }
 END_TEST
 
+/* What waits behind a question that is refused before it is asked comes back with it. */
+START_TEST(all_that_waited_for_a_full_context) {
+    static const char *const args[] = {"-c", "2048", "--overflow", "stop"};
+    memcpy(t.more_args, args, sizeof args);
+    tui_model_words(&t, 2500, true);
+    t.rows = 40;
+    tui_start_idle(&t);
+    pty_type(&t.pty, "first\r");
+    ck_assert(pty_wait_raw(&t.pty, 0, "w0000"));
+    pty_type(&t.pty, "second\rthird\r");
+    ck_assert(pty_wait_text(&t.pty, "queued: 2 messages"));
+    ck_assert(pty_wait_text(&t.pty, "The context is full. /new begins"));
+    ck_assert(pty_wait_text(&t.pty, " > second"));
+    char *third = pty_row(&t.pty, pty_find(&t.pty, " > second") + 2);
+    ck_assert_ptr_nonnull(strstr(third, "third"));
+    free(third);
+    ck_assert(!pty_shows(&t.pty, "queued"));
+    pty_type(&t.pty, "\003");
+    ck_assert(pty_wait_no_text(&t.pty, " > second"));
+    tui_finish(&t);
+}
+END_TEST
+
 START_TEST(full_and_stop) {
     full_chat("stop", "256", 3);
     tui_say(&t, "question 3");
@@ -648,6 +671,7 @@ int main(void) {
     tcase_add_test(c, replays_a_continued_reply);
     tcase_add_test(c, oldest_turns_leave);
     tcase_add_test(c, full_and_stop);
+    tcase_add_test(c, all_that_waited_for_a_full_context);
     tcase_add_test(c, full_and_summarised);
     tcase_add_test(c, personas_and_prompts);
     suite_add_tcase(s, c);
