@@ -253,7 +253,8 @@ static void draw_status(struct app *a, int row) {
     st->seed_known = last != NULL && last->role == CHAT_REPLY && last->n_runs > 0;
     st->seed = st->seed_known ? last->seed : 0;
     struct ui_status now = *st, *shown = &a->shown.status;
-    bool works = st->state == UI_STATE_ANSWERING || st->state == UI_STATE_READING;
+    bool works = st->state == UI_STATE_READING || st->state == UI_STATE_THINKING ||
+                 st->state == UI_STATE_ANSWERING;
     if (works && cw_generator_paused(a->generator)) {
         now.state = UI_STATE_PAUSED;
     }

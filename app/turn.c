@@ -436,11 +436,11 @@ static void on_token(struct app *a, const struct cw_event *ev) {
 }
 
 static void spark(struct app *a, const struct cw_event *ev) {
-    if (!a->run.cancelled && a->status.state != UI_STATE_ANSWERING) {
-        a->status.state = UI_STATE_ANSWERING;
-        if (a->tree.made_room) { /* the line that offered to cancel it; the transcript keeps one */
-            a->hint[0] = '\0';
+    if (!a->run.cancelled) {
+        if (a->status.state == UI_STATE_READING && a->tree.made_room) {
+            a->hint[0] = '\0'; /* offered to cancel it; the transcript keeps a line */
         }
+        a->status.state = ev->u.token.thinking ? UI_STATE_THINKING : UI_STATE_ANSWERING;
     }
     double now = cw_now();
     if (ev->figures.tps > 0 && now - a->run.spark_s >= UI_SPARK_S) {

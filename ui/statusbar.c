@@ -31,7 +31,7 @@ static void state_text(const struct ui_status *st, char *out, size_t cap) {
         [UI_STATE_LOADING] = "loading",     [UI_STATE_READING] = "reading",
         [UI_STATE_ANSWERING] = "answering", [UI_STATE_PAUSED] = "paused",
         [UI_STATE_STOPPING] = "stopping",   [UI_STATE_IDLE] = "idle",
-        [UI_STATE_FAILED] = "no model",
+        [UI_STATE_FAILED] = "no model",     [UI_STATE_THINKING] = "thinking",
     };
     int n = snprintf(out, cap, "%s", words[st->state]);
     if ((st->state == UI_STATE_LOADING || st->state == UI_STATE_READING) && st->fraction >= 0) {
@@ -97,7 +97,8 @@ static enum ui_role left_part(const struct ui_status *st, char *out, size_t cap)
 }
 
 static enum ui_role spark_part(const struct ui_status *st, char *out, size_t cap) {
-    bool writes = st->state == UI_STATE_ANSWERING || st->state == UI_STATE_PAUSED;
+    bool writes = st->state == UI_STATE_THINKING || st->state == UI_STATE_ANSWERING ||
+                  st->state == UI_STATE_PAUSED;
     if (writes && st->spark[UI_SPARK - 1] > 0) {
         spark_text(st->spark, out, cap);
     }

@@ -14,7 +14,8 @@
 
 enum ui_state {
     UI_STATE_LOADING,
-    UI_STATE_READING, /* the prompt is being evaluated */
+    UI_STATE_READING,  /* the prompt is being evaluated */
+    UI_STATE_THINKING, /* what comes now is not yet the answer */
     UI_STATE_ANSWERING,
     UI_STATE_PAUSED,
     UI_STATE_STOPPING,

@@ -43,8 +43,8 @@ void ui_transcript_set_note(struct ui_transcript *t, uint32_t block, const char 
 /* Mark the text to come with a label in the margin, such as "T 0.80 -> 0.95". */
 void ui_transcript_mark(struct ui_transcript *t, uint32_t block, const char *label);
 void ui_transcript_remove(struct ui_transcript *t, uint32_t block);
-/* A folded block shows its heading with the number of its lines; new UI_BLOCK_THINKING blocks fold
- * when they are finished, unless unfolded since. Block 0: every thinking block. */
+/* A folded block shows its heading with the number of its lines and tokens; new UI_BLOCK_THINKING
+ * blocks fold when they are finished, unless unfolded since. Block 0: every thinking block. */
 void ui_transcript_fold(struct ui_transcript *t, uint32_t block, bool folded);
 bool ui_transcript_folded(const struct ui_transcript *t, uint32_t block);
 /* Replies as rendered Markdown (the default) or as the raw text. */

@@ -274,13 +274,18 @@ static void draw_mark(const struct ui_transcript *t, const struct tr_block *b, s
 
 static void draw_heading(struct ui_transcript *t, struct tr_block *b, struct ui_screen *s,
                          int row) {
-    char fold[64] = "", lines[64] = "";
+    char fold[64] = "", lines[96] = "";
     if (tr_folded(t, b)) {
         tr_layout(t, b);
         size_t n = tr_n_lines(t, b);
         snprintf(fold, sizeof fold, "▸ ");
-        snprintf(lines, sizeof lines, "%s(%zu line%s)", b->heading ? " " : "", n,
-                 n == 1 ? "" : "s");
+        int at = snprintf(lines, sizeof lines, "%s(%zu line%s", b->heading ? " " : "", n,
+                          n == 1 ? "" : "s");
+        if (b->n_tokens > 0) {
+            at += snprintf(lines + at, sizeof lines - (size_t)at, ", %zu token%s", b->n_tokens,
+                           b->n_tokens == 1 ? "" : "s");
+        }
+        snprintf(lines + at, sizeof lines - (size_t)at, ")");
     } else if (b->kind == UI_BLOCK_THINKING && b->finished) {
         snprintf(fold, sizeof fold, "▾ ");
     }

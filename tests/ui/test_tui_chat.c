@@ -508,8 +508,8 @@ START_TEST(thinking_model) {
     tui_start_idle(&t);
     pty_type(&t.pty, "what?\r");
     ck_assert(pty_wait_text(&t.pty, "   forty-two"));
-    ck_assert(pty_wait_text(&t.pty, " ▸ markov (thinking) (1 line)"));
-    int row = pty_find(&t.pty, " ▸ markov (thinking) (1 line)");
+    ck_assert(pty_wait_text(&t.pty, " ▸ markov (thinking) (1 line, 3 tokens)"));
+    int row = pty_find(&t.pty, " ▸ markov (thinking) (1 line, 3 tokens)");
     ck_assert(!pty_shows(&t.pty, "let me see"));
     ck_assert_int_gt(pty_find(&t.pty, "   forty-two"), row + 1);
     ck_assert(!pty_shows(&t.pty, "think>"));
