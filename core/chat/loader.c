@@ -110,11 +110,12 @@ static const struct recommended {
 
 static bool is_sampling(struct cw_str key) {
     size_t n = sizeof sampling_prefix - 1;
-    return key.len > n && memcmp(key.data, sampling_prefix, n) == 0;
+    return (key.len > n && memcmp(key.data, sampling_prefix, n) == 0) ||
+           cw_str_eq(key, "tokenizer.ggml.suppress_tokens"); /* never to be drawn */
 }
 
 static const struct recommended *find_recommended(struct cw_str key) {
-    size_t n = sizeof sampling_prefix - 1;
+    size_t n = sizeof sampling_prefix - 1; /* no longer than any key of sampling */
     for (size_t i = 0; i < sizeof recommended / sizeof recommended[0]; i++) {
         if (cw_str_eq((struct cw_str){key.data + n, key.len - n}, recommended[i].name)) {
             return &recommended[i];

@@ -412,6 +412,7 @@ END_TEST
 static void recommend(struct mkgguf *g) {
     mkgguf_u32(g, "general.sampling.top_k", 40);
     mkgguf_u32(g, "general.sampling.mirostat", 2);
+    mkgguf_u32(g, "tokenizer.ggml.suppress_tokens", 1);
 }
 
 /* What a file recommends and nobody here can follow is among what is not used. */
@@ -433,7 +434,8 @@ START_TEST(recommendations_not_followed) {
     driver_free(&d);
     driver_run(&d, "", "-m", path, "-p", "Hi", NULL);
     expect_reply("yes");
-    ck_assert_ptr_nonnull(strstr(d.notes.data, "not used: general.sampling.mirostat"));
+    ck_assert_ptr_nonnull(strstr(d.notes.data, "not used: general.sampling.mirostat, "
+                                               "tokenizer.ggml.suppress_tokens"));
 }
 END_TEST
 
