@@ -127,16 +127,17 @@ static struct json_object *tensors_by_type(const struct cw_info *info) {
     return out;
 }
 
-static const char *type_name(const struct cw_info *info, uint32_t type) {
-    for (size_t i = 0; i < info->n_types; i++) {
-        if (info->types[i].type == type) {
-            return info->types[i].name;
-        }
+static struct json_object *type_name(uint32_t type) {
+    char number[16];
+    const char *name = cw_type_known_name(type);
+    if (name == NULL) {
+        snprintf(number, sizeof number, "type %u", type);
+        name = number;
     }
-    return "";
+    return text(name);
 }
 
-static struct json_object *tensor_list(const struct cw_gguf *g, const struct cw_info *info) {
+static struct json_object *tensor_list(const struct cw_gguf *g) {
     struct json_object *out = json_object_new_array();
     for (size_t i = 0; i < cw_gguf_n_tensors(g); i++) {
         const struct cw_tensor *t = cw_gguf_tensor_at(g, i);
@@ -146,7 +147,7 @@ static struct json_object *tensor_list(const struct cw_gguf *g, const struct cw_
             json_object_array_add(shape, json_object_new_int64(t->dims[d]));
         }
         json_object_object_add(row, "name", app_json_text(t->name.data, t->name.len));
-        json_object_object_add(row, "type", text(type_name(info, (uint32_t)t->type)));
+        json_object_object_add(row, "type", type_name((uint32_t)t->type));
         json_object_object_add(row, "shape", shape);
         json_object_array_add(out, row);
     }
@@ -325,7 +326,7 @@ static struct json_object *describe(const struct cli *c, const struct cw_gguf *g
     add_template(out, problems, g);
     json_object_object_add(out, "tensors_by_type", tensors_by_type(info));
     if (cli_has(c, "--tensors")) {
-        json_object_object_add(out, "tensors", tensor_list(g, info));
+        json_object_object_add(out, "tensors", tensor_list(g));
     }
     json_object_object_add(out, "unsupported", problems);
     json_object_object_add(out, "unused_keys", unused_keys(g));

@@ -77,8 +77,8 @@ static int load_config(struct cli *c) {
     return rc == CW_OK || (rc == CW_ENOENT && !given) ? CLI_OK : cli_failed("config", &err);
 }
 
-/* Whether our parent reads from this file too: then it is the input of a loop or a script, and only
- * inherited. */
+/* Whether our parent reads from this file too: then it may be the input of a loop or a script, and
+ * only inherited. */
 static bool is_parents_input(const struct stat *st) {
     char path[64];
     struct stat its;
@@ -86,17 +86,27 @@ static bool is_parents_input(const struct stat *st) {
     return stat(path, &its) == 0 && its.st_dev == st->st_dev && its.st_ino == st->st_ino;
 }
 
-/* Whether a file or a pipe was given to us beside -p. It is read to its end, however long that
- * takes: half a text would be answered as if it were the whole. */
+/* Whether a file or a pipe was given to us beside -p; a file that nobody has read from was, whoever
+ * runs us. It is read to its end, however long that takes: half a text would be answered as if it
+ * were the whole. */
 static bool has_input(void) {
     enum { PATIENCE_MS = 3000 };
     struct stat st;
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (fstat(STDIN_FILENO, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode)) ||
-        is_parents_input(&st)) {
+    if (fstat(STDIN_FILENO, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))) {
         return false;
     }
-    if (S_ISFIFO(st.st_mode) && poll(&in, 1, PATIENCE_MS) == 0) {
+    if (S_ISREG(st.st_mode)) {
+        return lseek(STDIN_FILENO, 0, SEEK_CUR) == 0 || !is_parents_input(&st);
+    }
+    if (is_parents_input(&st)) {
+        if (poll(&in, 1, 0) > 0 && (in.revents & POLLIN) != 0) {
+            cli_note("the standard input of the program that runs this one is left alone (-f - "
+                     "reads it)");
+        }
+        return false;
+    }
+    if (poll(&in, 1, PATIENCE_MS) == 0) {
         cli_note("waiting for standard input (</dev/null has none)");
     }
     return true;

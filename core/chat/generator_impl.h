@@ -50,7 +50,7 @@ struct cw_generator {
     struct cw_loaded loaded;
     int load_rc;
     struct cw_err load_err;
-    bool told_folding, has_breakers;
+    bool told_folding, told_partly, has_breakers;
     unsigned told_think;    /* bits, by what was asked for */
     struct cw_job *last;    /* the conversation last answered, */
     struct cw_ids last_ids; /* and with what */

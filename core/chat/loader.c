@@ -72,9 +72,9 @@ static void check_markers(struct cw_loaded *m) {
     struct cw_buf missing = {0};
     struct cw_err line;
     int n_missing = 0;
-    for (size_t i = 0, n; i<source.len; i += n> 0 ? n : 1) {
+    for (size_t i = 0; i < source.len && missing.len < sizeof line.text; i++) {
         const char *s = source.data + i;
-        n = marker_length(s, source.len - i);
+        size_t n = marker_length(s, source.len - i);
         if (n > 0 && cw_tokenizer_find(m->tokenizer, s, n) < 0 &&
             (missing.len == 0 || memmem(missing.data, missing.len, s, n) == NULL)) {
             cw_buf_printf(&missing, "%s%.*s", n_missing++ > 0 ? ", " : "", (int)n, s);
@@ -165,7 +165,10 @@ static void read_sampling(struct cw_loaded *m) {
         }
         char *key = cw_strndup(name.data, name.len);
         const struct recommended *r = find_recommended(name);
-        if (r == NULL) {
+        double value;
+        if (r == NULL && cw_gguf_number(cw_gguf_key_at(m->gguf, i), &value) && value == 0.0) {
+            /* switched off, as it is here */
+        } else if (r == NULL) {
             cw_buf_printf(&unknown, "%s%s", n_unknown++ > 0 ? ", " : "", key);
         } else if (take_recommended(m, r, key, &err) != CW_OK) {
             cw_fail(&line, CW_EFORMAT, "%s is not used: %s", key, err.text);

@@ -42,7 +42,15 @@ struct wish {
     const struct cw_loaded *m;
     int think;
     bool generation_prompt;
+    struct tm now; /* the same for all renderings, which are compared */
 };
+
+static struct wish wish_of(const struct cw_loaded *m, int think, bool generation_prompt) {
+    struct wish w = {.m = m, .think = think, .generation_prompt = generation_prompt};
+    time_t now = time(NULL);
+    localtime_r(&now, &w.now);
+    return w;
+}
 
 static int render(const struct wish *w, const struct conversation *c, struct cw_prompt *out,
                   bool *refused, struct cw_err *err) {
@@ -54,11 +62,10 @@ static int render(const struct wish *w, const struct conversation *c, struct cw_
         .content_parts = c->parts,
         .bos = w->m->bos,
         .eos = w->m->eos,
+        .now = w->now,
         .vars = vars,
         .n_vars = cw_think_vars(w->think, vars),
     };
-    time_t now = time(NULL);
-    localtime_r(&now, &in.now);
     return cw_template_render(w->m->tmpl, &in, out, refused, err);
 }
 
@@ -178,10 +185,25 @@ static bool fold(struct conversation *c, const bool *marks) {
     return true;
 }
 
+/* Does the prompt lack the last question? *partly: does it lack anything else that was said? */
+static bool hides_the_last_question(const struct conversation *c, const struct cw_prompt *p,
+                                    bool *partly) {
+    size_t last = c->n;
+    while (last > 0 && !is_role(&c->messages[last - 1], "user")) {
+        last--;
+    }
+    *partly = false;
+    for (size_t i = 0; i < c->n; i++) {
+        *partly = *partly || (!is_role(&c->messages[i], "system") && is_hidden(c, i, p));
+    }
+    return last > 0 && is_hidden(c, last - 1, p);
+}
+
 /* Render; what the template has no place for, a system message that it refuses or passes over, goes
- * to the first user message. A question that it leaves out is an error. */
+ * to the first user message. That it leaves out the last question is an error; some show the model
+ * nothing but that. */
 static int render_or_fold(const struct wish *w, struct conversation *c, struct cw_prompt *out,
-                          bool *folded, struct cw_err *err) {
+                          bool *folded, bool *partly, struct cw_err *err) {
     bool refused = false, *marks = cw_calloc(c->n + 1, sizeof *marks);
     int rc = render_either(w, c, out, &refused, err);
     size_t n = rc == CW_OK || refused ? mark_system(c, rc == CW_OK ? out : NULL, marks) : 0;
@@ -193,7 +215,7 @@ static int render_or_fold(const struct wish *w, struct conversation *c, struct c
         *folded = rc == CW_OK;
     }
     free(marks);
-    if (rc == CW_OK && hides_a_question(c, out)) {
+    if (rc == CW_OK && hides_the_last_question(c, out, partly)) {
         cw_prompt_free(out);
         return cw_fail(err, CW_ETEMPLATE, "the chat template leaves a message out of the prompt");
     }
@@ -291,19 +313,10 @@ static int cut_after(struct cw_prompt *p, int32_t index, struct cw_err *err) {
 }
 
 /* A file may ask for an end token behind every text; a prompt with one would be over. */
-static void drop_end(const struct cw_loaded *m, struct cw_ids *ids) {
-    if (cw_tokenizer_adds_eos(m->tokenizer) && ids->n > 0 &&
-        ids->v[ids->n - 1] == cw_tokenizer_eos(m->tokenizer)) {
-        ids->n--;
-    }
-}
-
 static int tokenise(struct cw_loaded *m, const struct cw_prompt *p, struct cw_ids *ids,
                     struct cw_err *err) {
-    int rc = cw_tokenizer_encode_spans(m->tokenizer, p->text, p->spans, p->n_spans, CW_TOK_BOS_EOS,
-                                       ids, NULL, err);
-    drop_end(m, ids);
-    return rc;
+    return cw_tokenizer_encode_spans(m->tokenizer, p->text, p->spans, p->n_spans, CW_TOK_BOS, ids,
+                                     NULL, err);
 }
 
 static int need_template(const struct cw_loaded *m, struct cw_err *err) {
@@ -394,8 +407,8 @@ static int prepare_chat(struct cw_loaded *m, const struct cw_request *req, struc
         }
     }
     copy_messages(&c, req->messages, req->n_messages - (req->continue_reply && !going_on ? 1 : 0));
-    struct wish w = {.m = m, .think = req->think, .generation_prompt = !going_on};
-    rc = render_or_fold(&w, &c, &p, &out->folded, err);
+    struct wish w = wish_of(m, req->think, !going_on);
+    rc = render_or_fold(&w, &c, &p, &out->folded, &out->partly, err);
     if (rc == CW_OK && going_on) {
         rc = cut_after(&p, (int32_t)c.n - 1, err);
     }
@@ -462,7 +475,7 @@ int cw_prompt_draft(struct cw_loaded *m, const struct cw_job *job, struct cw_ids
     const struct cw_request *req = &job->req;
     struct conversation c = {0};
     struct cw_prompt p = {0};
-    bool folded = false, sure = false;
+    bool folded = false, partly, sure = false;
     if (req->messages == NULL || req->n_messages == 0 || req->continue_reply) {
         return cw_fail(err, CW_EINVAL, "a draft is the last message of a conversation");
     }
@@ -478,8 +491,8 @@ int cw_prompt_draft(struct cw_loaded *m, const struct cw_job *job, struct cw_ids
         last->len = 1;
     }
     last->ids = NULL;
-    struct wish w = {.m = m, .think = req->think, .generation_prompt = true};
-    rc = render_or_fold(&w, &c, &p, &folded, err);
+    struct wish w = wish_of(m, req->think, true);
+    rc = render_or_fold(&w, &c, &p, &folded, &partly, err);
     if (rc == CW_OK) {
         cut_draft(&p, (int32_t)c.n - 1, blank, &sure);
         put_all_back(m, &c, &p);
@@ -507,8 +520,6 @@ int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_p
         cw_ids_append(&out->ids, req->ids, req->n_ids);
         return CW_OK;
     }
-    int rc = cw_tokenizer_encode(m->tokenizer, req->raw, req->raw_len,
-                                 CW_TOK_BOS_EOS | CW_TOK_SPECIAL, &out->ids, err);
-    drop_end(m, &out->ids);
-    return rc;
+    return cw_tokenizer_encode(m->tokenizer, req->raw, req->raw_len, CW_TOK_BOS | CW_TOK_SPECIAL,
+                               &out->ids, err);
 }

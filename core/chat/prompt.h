@@ -16,6 +16,7 @@ struct cw_prepared {
     size_t n_so_far;  /* how many ids at the end are of the reply that goes on */
     bool folded;      /* the template refused a system message, or passed over it; its text went to
                        * the first user message */
+    bool partly;      /* the template left out something that was said before the last question */
 };
 
 int cw_prompt_prepare(struct cw_loaded *m, const struct cw_job *job, struct cw_prepared *out,

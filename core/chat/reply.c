@@ -274,6 +274,11 @@ static int run_prompt(struct work *w, struct cw_prepared *prompt, struct cw_err 
                       "the chat template takes no system message: its text goes before the first "
                       "message");
     }
+    if (prompt->partly && !g->told_partly) {
+        g->told_partly = true;
+        cw_event_tell(g, CW_EV_NOTICE, w->job->number,
+                      "the chat template shows the model only a part of the conversation");
+    }
     tell_think(w);
     const struct cw_ids *ids = &prompt->ids;
     if (ids->n == 0) {

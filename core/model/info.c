@@ -24,37 +24,46 @@ static int more_bytes(const void *a, const void *b) {
     return x->type < y->type ? -1 : x->type > y->type;
 }
 
-static struct cw_info_type *type_entry(struct cw_info *info, uint32_t type) {
-    for (size_t i = 0; i < info->n_types; i++) {
-        if (info->types[i].type == type) {
-            return &info->types[i];
-        }
-    }
-    info->types = cw_reallocarray(info->types, info->n_types + 1, sizeof *info->types);
-    struct cw_info_type *t = &info->types[info->n_types++];
-    const char *name = cw_type_known_name(type);
-    memset(t, 0, sizeof *t);
-    t->type = type;
-    t->supported = cw_type_info(type) != NULL;
-    if (name != NULL) {
-        snprintf(t->name, sizeof t->name, "%s", name);
-    } else {
-        snprintf(t->name, sizeof t->name, "type %u", type);
-    }
-    return t;
+static int by_type(const void *a, const void *b) {
+    const struct cw_info_type *x = a, *y = b;
+    return x->type < y->type ? -1 : x->type > y->type;
 }
 
+/* Sorted, since in a hostile file each tensor may be of a type of its own. */
 static void count_types(struct cw_info *info, const struct cw_gguf *g) {
+    struct cw_info_type *types = cw_calloc(info->n_tensors + 1, sizeof *types);
+    size_t n = 0;
     for (size_t i = 0; i < info->n_tensors; i++) {
         const struct cw_tensor *t = cw_gguf_tensor_at(g, i);
-        struct cw_info_type *e = type_entry(info, (uint32_t)t->type);
-        e->n_tensors++;
-        e->n_params += elements(t);
-        e->bytes += t->bytes;
+        types[i].type = (uint32_t)t->type;
+        types[i].n_tensors = 1;
+        types[i].n_params = elements(t);
+        types[i].bytes = t->bytes;
     }
-    if (info->n_types > 0) {
-        qsort(info->types, info->n_types, sizeof *info->types, more_bytes);
+    qsort(types, info->n_tensors, sizeof *types, by_type);
+    for (size_t i = 0; i < info->n_tensors; i++) {
+        struct cw_info_type *last = n > 0 ? &types[n - 1] : NULL;
+        if (last != NULL && last->type == types[i].type) {
+            last->n_tensors++;
+            last->n_params += types[i].n_params;
+            last->bytes += types[i].bytes;
+            continue;
+        }
+        types[n++] = types[i];
     }
+    for (size_t i = 0; i < n; i++) {
+        struct cw_info_type *e = &types[i];
+        const char *name = cw_type_known_name(e->type);
+        e->supported = cw_type_info(e->type) != NULL;
+        if (name != NULL) {
+            snprintf(e->name, sizeof e->name, "%s", name);
+        } else {
+            snprintf(e->name, sizeof e->name, "type %u", e->type);
+        }
+    }
+    qsort(types, n, sizeof *types, more_bytes);
+    info->types = types;
+    info->n_types = n;
 }
 
 /* The first tensor of a type that is not supported, or NULL. */

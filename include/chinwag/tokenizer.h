@@ -50,8 +50,8 @@ struct cw_span {
 enum {
     CW_TOK_BOS_EOS = 1, /* add begin/end tokens where the file asks for them; in a rendered prompt
                          * one that the text already begins (ends) with is not added again */
-    CW_TOK_SPECIAL =
-        2, /* cw_tokenizer_encode only: control tokens written in the text are matched */
+    CW_TOK_SPECIAL = 2, /* cw_tokenizer_encode only: control tokens in the text are matched */
+    CW_TOK_BOS = 4,     /* of the first the begin token alone */
 };
 
 /* Append the ids of text[0..len) to *ids. User-defined tokens (type 4) are always matched, at each

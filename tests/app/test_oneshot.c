@@ -139,6 +139,30 @@ START_TEST(whose_input_it_is) {
     ck_assert_str_eq(counts.data, three);
     cw_buf_clear(&counts);
 
+    /* A file is data also where another program starts ours with it; what a loop has begun to read
+     * is not. */
+    char file[256];
+    snprintf(file, sizeof file, "%s", tmp_path("input.txt"));
+    tmp_write(file, "some data", 9);
+    snprintf(command, sizeof command,
+             "sh -c \"'%s' -m '%s' -p Hi --json; true\" <'%s' | "
+             "sed 's/.*\"prompt_tokens\":\\([0-9]*\\).*/\\1/'",
+             getenv("CHINWAG_BIN"), model, file);
+    shell(command, &counts);
+    driver_run(&d, "some data", "-m", model, "-p", "Hi", "--json", NULL);
+    snprintf(three, sizeof three, "%d\n", prompt_tokens());
+    ck_assert_str_eq(counts.data, three);
+    cw_buf_clear(&counts);
+    tmp_write(file, "a\nsome data", 11);
+    snprintf(command, sizeof command,
+             "{ read x; '%s' -m '%s' -p Hi --json; } <'%s' | "
+             "sed 's/.*\"prompt_tokens\":\\([0-9]*\\).*/\\1/'",
+             getenv("CHINWAG_BIN"), model, file);
+    shell(command, &counts);
+    snprintf(three, sizeof three, "%d\n", n);
+    ck_assert_str_eq(counts.data, three);
+    cw_buf_clear(&counts);
+
     snprintf(command, sizeof command,
              "{ sleep 4; printf 'some data'; } | '%s' -m '%s' -p Hi --json 2>/dev/null | "
              "sed 's/.*\"prompt_tokens\":\\([0-9]*\\).*/\\1/'",
@@ -412,6 +436,7 @@ END_TEST
 static void recommend(struct mkgguf *g) {
     mkgguf_u32(g, "general.sampling.top_k", 40);
     mkgguf_u32(g, "general.sampling.mirostat", 2);
+    mkgguf_u32(g, "general.sampling.switched_off", 0);
     mkgguf_u32(g, "tokenizer.ggml.suppress_tokens", 1);
 }
 

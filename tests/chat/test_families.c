@@ -493,6 +493,14 @@ START_TEST(no_prompt_ends_with_an_end) {
     ck_assert_mem_eq(ids.v, whole.ids.v, ids.n * sizeof *ids.v);
     cw_ids_free(&ids);
     cw_prepared_free(&whole);
+    cw_template_destroy(m.tmpl);
+    /* One that the template itself writes there is meant. */
+    static const char closed[] = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}";
+    ck_assert_int_eq(cw_template_create(&m.tmpl, closed, sizeof closed - 1, NULL), CW_OK);
+    ck_assert_int_eq(cw_prompt_prepare(&m, job, &whole, NULL), CW_OK);
+    ck_assert_uint_eq(whole.ids.n, 6);
+    ck_assert_int_eq(whole.ids.v[5], end);
+    cw_prepared_free(&whole);
     cw_job_destroy(job);
     cw_template_destroy(m.tmpl);
     tiny_close(&tiny);

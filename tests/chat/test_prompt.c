@@ -309,6 +309,26 @@ static void expect_refusal(struct fixture *f, const struct cw_message *messages,
     cw_job_destroy(job);
 }
 
+/* A template may show the model the last question alone: that is told, and is no error. */
+START_TEST(a_template_of_single_turns) {
+    struct fixture f;
+    struct cw_message m[] = {say("user", "ab"), say("assistant", "c"), say("user", "a")};
+    open_bpe(&f, "<B>{{ messages[-1].content }}<E>");
+    for (size_t n = 1; n <= N(m); n += 2) {
+        struct cw_request req = {.messages = m, .n_messages = n, .think = -1};
+        struct cw_prepared p;
+        struct cw_job *job;
+        struct cw_err err;
+        ck_assert_int_eq(cw_job_create(&job, &req, NULL), CW_OK);
+        ck_assert_msg(cw_prompt_prepare(&f.m, job, &p, &err) == CW_OK, "%s", err.text);
+        ck_assert_int_eq(p.partly, n > 1);
+        cw_prepared_free(&p);
+        cw_job_destroy(job);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
 /* What cannot be put right is said, in the template's first words. */
 START_TEST(what_a_template_refuses) {
     struct fixture f;
@@ -558,6 +578,7 @@ int main(void) {
     tcase_add_test(ids, the_blank_of_a_first_token);
     tcase_add_test(ids, system_messages_are_not_lost);
     tcase_add_test(ids, contents_in_parts);
+    tcase_add_test(ids, a_template_of_single_turns);
     tcase_add_test(ids, what_a_template_refuses);
     tcase_add_test(ids, typed_markers_are_text);
     tcase_add_test(ids, matching);

@@ -813,6 +813,9 @@ START_TEST(info_of_good_files) {
         n += info->types[i].n_tensors;
         ck_assert(info->types[i].supported);
         ck_assert(i == 0 || info->types[i].bytes <= info->types[i - 1].bytes);
+        for (size_t k = 0; k < i; k++) {
+            ck_assert_uint_ne(info->types[i].type, info->types[k].type);
+        }
     }
     ck_assert_uint_eq(bytes, m->weight_bytes);
     ck_assert_uint_eq(params, m->n_params);

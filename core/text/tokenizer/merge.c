@@ -36,7 +36,7 @@ void cw_symbols_add(struct scratch *s, size_t pos, size_t n, int32_t id) {
 }
 
 /* Four children a node: half the levels of a binary heap, and those of one node lie in one line of
- * the cache, which is what a word of megabytes waits for. */
+ * the cache or two, which is what a word of megabytes waits for. */
 enum { CHILDREN = 4 };
 
 static void heap_push(struct scratch *s, uint64_t key) {
