@@ -36,18 +36,18 @@ START_TEST(waiting_is_not_reading) {
     ck_assert(pty_wait_raw(&t.pty, 0, "w0000"));
     pty_type(&t.pty, "second\r");
     ck_assert(pty_wait_text(&t.pty, "queued: 1 message"));
-    double queued_s = cw_now();
-    ck_assert(pty_wait_raw(&t.pty, 0, "w0500"));
-    double waited_ms = (cw_now() - queued_s) * 1e3;
+    ck_assert(pty_wait_raw(&t.pty, 0, "w0500")); /* it waits for longer than its turn takes */
+    double turn_s = cw_now();
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "   second"));
     ck_assert(pty_wait_text(&t.pty, "answering"));
+    double turn_ms = (cw_now() - turn_s) * 1e3;
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, "/stats\r");
     ck_assert(pty_wait_text(&t.pty, "you stopped it"));
-    ck_assert_msg(figure("time to first token") < waited_ms, "%g, waited %g",
-                  figure("time to first token"), waited_ms);
+    ck_assert_msg(figure("time to first token") <= turn_ms + 0.1, "%g ms of %g",
+                  figure("time to first token"), turn_ms); /* rounded to 0.1 */
     pty_type(&t.pty, "q");
     ck_assert(pty_wait_no_text(&t.pty, "time to first token"));
     tui_finish(&t);
@@ -79,13 +79,15 @@ START_TEST(all_that_waited_comes_back) {
     ck_assert(pty_wait_text(&t.pty, " > draft"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_text(&t.pty, " > bad"));
+    ck_assert(pty_wait_text(&t.pty, "   worse"));
+    ck_assert(pty_wait_text(&t.pty, "   draft"));
     int row = pty_find(&t.pty, " > bad");
     char *worse = pty_row(&t.pty, row + 2), *draft = pty_row(&t.pty, row + 4);
     ck_assert_ptr_nonnull(strstr(worse, "worse"));
     ck_assert_ptr_nonnull(strstr(draft, "draft"));
     free(worse);
     free(draft);
-    ck_assert(!pty_shows(&t.pty, "queued"));
+    ck_assert(pty_wait_no_text(&t.pty, "queued"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_no_text(&t.pty, " > bad"));
     tui_finish(&t);
@@ -130,7 +132,7 @@ START_TEST(editor_loses_the_file) {
     tui_start_idle(&t);
     pty_type(&t.pty, "kept\007");
     ck_assert(pty_wait_text(&t.pty, "the message is as it was: "));
-    ck_assert(pty_shows(&t.pty, " > kept"));
+    ck_assert(pty_wait_text(&t.pty, " > kept"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_no_text(&t.pty, " > kept"));
     tui_finish(&t);
@@ -206,7 +208,7 @@ START_TEST(too_long_alone) {
     char holds[64];
     snprintf(holds, sizeof holds, " tokens, the context holds %s", of[_i].n_ctx);
     ck_assert(pty_wait_text(&t.pty, holds));
-    ck_assert(pty_shows(&t.pty, "the message is too long: "));
+    ck_assert(pty_wait_text(&t.pty, "the message is too long: "));
     ck_assert(pty_wait_text(&t.pty, of[_i].bytes > 1000 ? " > [pasted" : "xyz"));
     ck_assert(!pty_shows(&t.pty, "left the context"));
     ck_assert(_i == 2 || !pty_raw_has(&t.pty, before, "leave it")); /* not even for a moment */

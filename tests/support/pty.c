@@ -94,7 +94,7 @@ void pty_end(struct pty *p) {
 }
 
 bool pty_pump(struct pty *p, int ms) {
-    char bytes[65536];
+    char bytes[16384]; /* at most so much at once, so that what shows for a moment is seen */
     struct pollfd fd = {.fd = p->master, .events = POLLIN};
     if (poll(&fd, 1, ms) <= 0) {
         return false;
@@ -104,8 +104,15 @@ bool pty_pump(struct pty *p, int ms) {
         p->eof = n == 0 || (errno != EAGAIN && errno != EINTR);
         return false;
     }
-    cw_buf_add(&p->raw, bytes, (size_t)n);
-    vterm_input_write(p->vt, bytes, (size_t)n);
+    /* The kernel may hand over one write in parts: half a redraw would show what never stood there
+     * together, such as a new message above the state before it. */
+    size_t len = (size_t)n;
+    while (len < sizeof bytes && poll(&fd, 1, 1) > 0 &&
+           (n = read(p->master, bytes + len, sizeof bytes - len)) > 0) {
+        len += (size_t)n;
+    }
+    cw_buf_add(&p->raw, bytes, len);
+    vterm_input_write(p->vt, bytes, len);
     return true;
 }
 

@@ -225,7 +225,7 @@ START_TEST(links_are_sent) {
         ck_assert(!pty_raw_has(&t.pty, 0, "\033]"));
     }
     ck_assert(!pty_raw_has(&t.pty, 0, "javascript"));
-    ck_assert(pty_shows(&t.pty, "   a link and"));
+    ck_assert(pty_wait_text(&t.pty, "   a link and"));
     pty_type(&t.pty, "/exit\r");
     ck_assert(pty_wait_exit(&t.pty));
     tui_end(&t);

@@ -356,7 +356,7 @@ END_TEST
 START_TEST(pauses_and_steps) {
     static const char *const pause[] = {ESC "[20~", ESC "[1;5B"}; /* F9, Ctrl+Down */
     static const char *const step[] = {ESC "[21~", ESC "[1;2C"};  /* F10, Shift+Right */
-    tui_model_words(&t, 1500, false);
+    tui_model_words(&t, 2500, false);
     tui_start_idle(&t);
     pty_type(&t.pty, "go\r");
     pty_type(&t.pty, pause[_i]); /* at once: it cannot run away */
@@ -386,7 +386,7 @@ START_TEST(pauses_and_steps) {
     pty_type(&t.pty, ESC "[1;5H"); /* its heading may be out of sight */
     ck_assert(pty_wait_text(&t.pty, "stopped"));
     pty_type(&t.pty, "more\r");                 /* the next reply is not paused */
-    ck_assert(pty_wait_text(&t.pty, "w1499.")); /* how it was painted is another matter */
+    ck_assert(pty_wait_text(&t.pty, "w2499.")); /* how it was painted is another matter */
     ck_assert(pty_wait_text(&t.pty, "idle"));
     tui_finish(&t);
 }
@@ -398,7 +398,8 @@ START_TEST(presets_in_mid_reply) {
     pty_type(&t.pty, "go\r" ESC "[20~");
     ck_assert(pty_wait_text(&t.pty, "paused"));
     pty_type(&t.pty, ESC "[21~");
-    pty_type(&t.pty, ESC "[1;2S"); /* Shift+F4 */
+    ck_assert(pty_wait_text(&t.pty, "w0000")); /* settings before the first token are no change */
+    pty_type(&t.pty, ESC "[1;2S");             /* Shift+F4 */
     ck_assert(pty_wait_text(&t.pty, "T 1.00*"));
     /* both settings at one token */
     pty_type(&t.pty, ESC "[21~");
@@ -447,7 +448,7 @@ START_TEST(answers_now_and_folds) {
     ck_assert(pty_wait_text(&t.pty, "idle"));
     ck_assert(pty_wait_text(&t.pty, "(thinking)"));
     ck_assert(pty_wait_no_text(&t.pty, "t0")); /* folded, now that it is over */
-    pty_type(&t.pty, ESC "[23~");                 /* F11 */
+    pty_type(&t.pty, ESC "[23~");              /* F11 */
     ck_assert(pty_wait_text(&t.pty, "t0"));
     pty_type(&t.pty, ESC "[1;5A"); /* Ctrl+Up */
     ck_assert(pty_wait_no_text(&t.pty, "t0"));
@@ -462,7 +463,7 @@ START_TEST(branches_by_key) {
     ck_assert(pty_wait_text(&t.pty, "The reply."));
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, "/regen\r");
-    ck_assert(pty_wait_text(&t.pty, "branch 2/2"));
+    ck_assert(pty_wait_text(&t.pty, "│ branch 2/2")); /* behind the state: "idle" is of now */
     ck_assert(pty_wait_text(&t.pty, "idle"));
     pty_type(&t.pty, ESC "[1;4D");
     ck_assert(pty_wait_text(&t.pty, "branch 1/2"));
@@ -519,7 +520,7 @@ START_TEST(keys_in_conflict) {
     tui_start(&t);
     ck_assert(pty_wait_exit(&t.pty));
     ck_assert_int_eq(WEXITSTATUS(t.pty.status), 1);
-    ck_assert(pty_shows(&t.pty, cases[_i].says));
+    ck_assert(pty_wait_text(&t.pty, cases[_i].says));
     tui_end(&t);
 }
 END_TEST

@@ -116,10 +116,10 @@ START_TEST(lens_walks_and_branches) {
     pty_type(&t.pty, ESC "OS");
     ck_assert(pty_wait_text(&t.pty, "\"Blue, \""));
     ck_assert(pty_wait_text(&t.pty, "token 1 of "));
-    ck_assert(pty_shows(&t.pty, "raw 100 %"));
+    ck_assert(pty_wait_text(&t.pty, "raw 100 %"));
     pty_type(&t.pty, ESC "[C" ESC "[C");
     ck_assert(pty_wait_text(&t.pty, "token 3 of "));
-    ck_assert(pty_shows(&t.pty, "1* \"the sky \""));
+    ck_assert(pty_wait_text(&t.pty, "1* \"the sky \""));
     pty_type(&t.pty, ESC "[F");
     ck_assert(pty_wait_no_text(&t.pty, "token 3 of "));
     pty_type(&t.pty, ESC "[H" ESC "[D");
@@ -288,6 +288,7 @@ START_TEST(first_hints_go_away) {
     ck_assert(pty_wait_text(&t.pty, "all keys and commands"));
     pty_type(&t.pty, "hello\r");
     ck_assert(pty_wait_text(&t.pty, "   fine"));
+    ck_assert(pty_wait_text(&t.pty, "idle")); /* /new waits for no reply */
     ck_assert(!pty_shows(&t.pty, "all keys and commands"));
     pty_type(&t.pty, "/new\r");
     ck_assert(pty_wait_no_text(&t.pty, "   fine"));

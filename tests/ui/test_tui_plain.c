@@ -560,6 +560,7 @@ START_TEST(what_the_template_cannot_do) {
     ck_assert(!pty_raw_has(&t.pty, from, "no switch"));
     pty_type(&t.pty, "/exit\n");
     ck_assert(pty_wait_exit(&t.pty));
+    pty_end(&t.pty);
     m.chat_template = NULL;
     markov_save(&m, t.model);
     markov_free(&m);

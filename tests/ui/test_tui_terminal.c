@@ -162,7 +162,7 @@ START_TEST(stops_and_continues) {
     ck_assert(pty_wait_raw(&t.pty, before, ESC "[?2004h"));
     ck_assert(pty_wait_text(&t.pty, "w2499.")); /* the reply goes on */
     ck_assert(pty_wait_text(&t.pty, "idle"));
-    ck_assert(!pty_shows(&t.pty, "shell"));
+    ck_assert(pty_wait_no_text(&t.pty, "shell"));
     pty_type(&t.pty, "typed");
     ck_assert(pty_wait_text(&t.pty, " > typed"));
     pty_type(&t.pty, "\003/exit\r");
@@ -265,6 +265,7 @@ START_TEST(one_by_one) {
     }
     pty_resize(&t.pty, 24, 80);
     ck_assert(pty_wait_text(&t.pty, "   fine"));
+    ck_assert(pty_wait_text(&t.pty, "idle")); /* before, Ctrl+C would stop the reply */
     ck_assert(pty_wait_text(&t.pty, " > aaaaaaaaaaaaa"));
     pty_type(&t.pty, "\003");
     ck_assert(pty_wait_no_text(&t.pty, "aaa"));
@@ -280,6 +281,7 @@ START_TEST(narrow_bars) {
     pty_type(&t.pty, "hello\r");
     ck_assert(pty_wait_text(&t.pty, " fine"));
     ck_assert(pty_wait_text(&t.pty, "/4096"));
+    ck_assert(pty_wait_text(&t.pty, " idle"));
     char *row = pty_row(&t.pty, 11);
     ck_assert_ptr_nonnull(strstr(row, " idle"));
     free(row);
