@@ -10,7 +10,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "chinwag/utf8.h"
@@ -422,25 +421,11 @@ static int load_special_ids(struct cw_tokenizer *t, const struct cw_gguf *g, str
     return CW_OK;
 }
 
-/* Phi-3's tokens are declared so by its makers; its files do not say it, only what they are. */
-static bool is_phi3(const struct cw_tokenizer *t, const struct cw_gguf *g) {
-    struct cw_str name = {NULL, 0};
-    struct cw_str arch = {NULL, 0};
-    if (t->kind == KIND_SPM && cw_gguf_str(g, "general.architecture", &arch, NULL) == CW_OK &&
-        cw_str_eq(arch, "phi3")) {
-        return true;
-    }
-    if (cw_gguf_str(g, "general.name", &name, NULL) != CW_OK) {
-        return false;
-    }
-    for (size_t i = 0; i + 4 <= name.len; i++) {
-        const char *s = name.data + i;
-        if (strncasecmp(s, "phi3", 4) == 0 ||
-            (i + 5 <= name.len && strncasecmp(s, "phi-3", 5) == 0)) {
-            return true;
-        }
-    }
-    return false;
+/* Phi-3's makers declare its special tokens so; its files do not say it, but no other SentencePiece
+ * vocabulary has its placeholders. */
+static bool is_phi3(const struct cw_tokenizer *t) {
+    static const char placeholder[] = "<|placeholder1|>";
+    return t->kind == KIND_SPM && cw_vocab_find(t, placeholder, sizeof placeholder - 1) >= 0;
 }
 
 int cw_vocab_load(struct cw_tokenizer *t, const struct cw_gguf *g, struct cw_err *err) {
@@ -473,7 +458,7 @@ int cw_vocab_load(struct cw_tokenizer *t, const struct cw_gguf *g, struct cw_err
             t->max_text = t->text[id].len;
         }
     }
-    t->strips = is_phi3(t, g);
+    t->strips = is_phi3(t);
     load_bytes(t);
     if (t->kind != KIND_BYTE_BPE) {
         load_pairs(t);
