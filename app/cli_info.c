@@ -127,27 +127,19 @@ static struct json_object *tensors_by_type(const struct cw_info *info) {
     return out;
 }
 
-static struct json_object *type_name(uint32_t type) {
-    char number[16];
-    const char *name = cw_type_known_name(type);
-    if (name == NULL) {
-        snprintf(number, sizeof number, "type %u", type);
-        name = number;
-    }
-    return text(name);
-}
-
 static struct json_object *tensor_list(const struct cw_gguf *g) {
     struct json_object *out = json_object_new_array();
     for (size_t i = 0; i < cw_gguf_n_tensors(g); i++) {
         const struct cw_tensor *t = cw_gguf_tensor_at(g, i);
         struct json_object *row = json_object_new_object();
         struct json_object *shape = json_object_new_array();
+        char type[CW_TYPE_LABEL];
+        cw_type_label((uint32_t)t->type, type);
         for (int d = 0; d < t->n_dims; d++) {
             json_object_array_add(shape, json_object_new_int64(t->dims[d]));
         }
         json_object_object_add(row, "name", app_json_text(t->name.data, t->name.len));
-        json_object_object_add(row, "type", type_name((uint32_t)t->type));
+        json_object_object_add(row, "type", text(type));
         json_object_object_add(row, "shape", shape);
         json_object_array_add(out, row);
     }
@@ -273,6 +265,7 @@ static void add_tokenizer(struct json_object *out, struct json_object *problems,
     json_object_object_add(o, "bos", json_object_new_int(cw_tokenizer_bos(t)));
     json_object_object_add(o, "eos", json_object_new_int(cw_tokenizer_eos(t)));
     json_object_object_add(o, "adds_bos", json_object_new_boolean(cw_tokenizer_adds_bos(t)));
+    json_object_object_add(o, "adds_eos", json_object_new_boolean(cw_tokenizer_adds_eos(t)));
     json_object_object_add(out, "tokenizer", o);
     for (size_t i = 0; cw_tokenizer_notice(t, i); i++) {
         add_problem(problems, "tokenizer", cw_tokenizer_notice(t, i));
@@ -465,9 +458,11 @@ static void print(struct cw_buf *out, struct json_object *o) {
     if (t) {
         const char *pre = get_text(t, "pre");
         cw_buf_printf(
-            out, "tokenizer     %s%s%s, %" PRId64 " tokens, begin %" PRId64 "%s, end %" PRId64 "\n",
+            out,
+            "tokenizer     %s%s%s, %" PRId64 " tokens, begin %" PRId64 "%s, end %" PRId64 "%s\n",
             get_text(t, "model"), *pre ? " " : "", pre, get_int(t, "tokens"), get_int(t, "bos"),
-            json_object_get_boolean(get(t, "adds_bos")) ? " (added)" : "", get_int(t, "eos"));
+            json_object_get_boolean(get(t, "adds_bos")) ? " (added)" : "", get_int(t, "eos"),
+            json_object_get_boolean(get(t, "adds_eos")) ? " (added)" : "");
     }
     cw_buf_printf(out, "chat template %s\n", get_text(o, "chat_template"));
     print_tensors(out, o);

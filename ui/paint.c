@@ -242,7 +242,7 @@ struct paint_row {
     int row;
     int end;    /* columns; what is right of it is erased */
     bool whole; /* it is not known what stands there */
-    bool *todo; /* [cols] */
+    bool *due;  /* [cols] */
 };
 
 /* Write those cells, or, with `style`, only those that look so. */
@@ -251,7 +251,7 @@ static void write_cells(struct ui_paint *p, const struct paint_row *r, const str
     const struct ui_cell *now = row_of(r->s, r->row);
     for (int col = 0; col < r->end; col++) {
         struct ui_style looks = style_of(p, &now[col]);
-        if (!r->todo[col] || (style != NULL && !looks_same(&now[col], &looks, style))) {
+        if (!r->due[col] || (style != NULL && !looks_same(&now[col], &looks, style))) {
             continue;
         }
         if (p->link != now[col].link) {
@@ -263,7 +263,7 @@ static void write_cells(struct ui_paint *p, const struct paint_row *r, const str
         }
         set_link(p, r->s, now[col].link, out);
         write_cell(p, &now[col], out);
-        r->todo[col] = style == NULL;
+        r->due[col] = style == NULL;
     }
 }
 
@@ -272,7 +272,7 @@ static void write_by_look(struct ui_paint *p, const struct paint_row *r, struct 
     struct ui_style style = p->style;
     write_cells(p, r, &style, out);
     for (int col = 0; col < r->end; col++) {
-        if (r->todo[col]) {
+        if (r->due[col]) {
             style = style_of(p, &row_of(r->s, r->row)[col]);
             write_cells(p, r, &style, out);
         }
@@ -291,10 +291,10 @@ static void paint_row(struct ui_paint *p, const struct ui_screen *s, int row, bo
                used_columns(p, before, s->cols) - used > MOVE_BYTES / 2) {
         r.end = used;
     }
-    r.todo = cw_calloc((size_t)s->cols, sizeof *r.todo);
+    r.due = cw_calloc((size_t)s->cols, sizeof *r.due);
     for (int col = 0; col < r.end; col++) {
         bool scrolls = !p->caps.corner && row == s->rows - 1 && col + now[col].width == s->cols;
-        r.todo[col] =
+        r.due[col] =
             now[col].width > 0 && !scrolls && (whole || !same_cell(p, &now[col], &before[col]));
     }
     /* in order, or by look: whichever is shorter */
@@ -312,7 +312,7 @@ static void paint_row(struct ui_paint *p, const struct ui_screen *s, int row, bo
     }
     cw_buf_free(&in_order);
     cw_buf_free(&by_look);
-    free(r.todo);
+    free(r.due);
     if (r.end < s->cols && !whole) {
         erase_from(p, row, r.end, now, out);
     }

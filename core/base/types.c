@@ -2,6 +2,8 @@
  * The table of tensor types: geometry as in the GGUF specification. */
 #include "chinwag/types.h"
 
+#include <stdio.h>
+
 static const struct cw_type_info infos[] = {
     {CW_F32, "F32", 1, 4, CW_ACT_F32},
     {CW_F16, "F16", 1, 2, CW_ACT_F32},
@@ -41,4 +43,13 @@ const char *cw_type_known_name(uint32_t type) {
         "Q2_0",
     };
     return type < sizeof names / sizeof *names ? names[type] : NULL;
+}
+
+void cw_type_label(uint32_t type, char out[CW_TYPE_LABEL]) {
+    const char *name = cw_type_known_name(type);
+    if (name != NULL) {
+        snprintf(out, CW_TYPE_LABEL, "%s", name);
+    } else {
+        snprintf(out, CW_TYPE_LABEL, "type %u", (unsigned)type);
+    }
 }

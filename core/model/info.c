@@ -53,13 +53,8 @@ static void count_types(struct cw_info *info, const struct cw_gguf *g) {
     }
     for (size_t i = 0; i < n; i++) {
         struct cw_info_type *e = &types[i];
-        const char *name = cw_type_known_name(e->type);
         e->supported = cw_type_info(e->type) != NULL;
-        if (name != NULL) {
-            snprintf(e->name, sizeof e->name, "%s", name);
-        } else {
-            snprintf(e->name, sizeof e->name, "type %u", e->type);
-        }
+        cw_type_label(e->type, e->name);
     }
     qsort(types, n, sizeof *types, more_bytes);
     info->types = types;

@@ -9,10 +9,11 @@
 #define CHINWAG_INFO_H
 
 #include "chinwag/session.h"
+#include "chinwag/types.h"
 
 struct cw_info_type {
-    uint32_t type; /* as numbered in the file */
-    char name[16]; /* "Q4_K", or "type 99" */
+    uint32_t type;            /* as numbered in the file */
+    char name[CW_TYPE_LABEL]; /* "Q4_K", or "type 99" */
     bool supported;
     size_t n_tensors;
     uint64_t n_params, bytes;

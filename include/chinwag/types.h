@@ -51,4 +51,8 @@ const struct cw_type_info *cw_type_info(uint32_t type);
  * NULL. For error messages. */
 const char *cw_type_known_name(uint32_t type);
 
+enum { CW_TYPE_LABEL = 16 };
+/* The same, or "type N", in `out`. */
+void cw_type_label(uint32_t type, char out[CW_TYPE_LABEL]);
+
 #endif
