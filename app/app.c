@@ -197,7 +197,7 @@ static void start_generator(struct app *a) {
     }
     if (cw_generator_create(&a->generator, &opt, &s->sampling, &err) != CW_OK) {
         a->generator = NULL;
-        app_load_failed(a, err.text, strlen(err.text));
+        app_load_failed(a, err.code, err.text, strlen(err.text));
     }
 }
 

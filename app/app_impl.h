@@ -159,7 +159,7 @@ void app_publish(struct app *a);
 /* Give what waits back to the person: nothing will answer it, or not now. */
 void app_empty_queue(struct app *a);
 /* There will be no model. */
-void app_load_failed(struct app *a, const char *why, size_t n);
+void app_load_failed(struct app *a, int code, const char *why, size_t n);
 /* Take the events that are in the ring; true when there may be more. */
 bool app_drain(struct app *a);
 

@@ -27,11 +27,26 @@ static void tell(const char *kind, const char *what, const char *text) {
     cw_buf_free(&b);
 }
 
+const char *cli_way_out(int code) {
+    switch (code) {
+    case CW_ETEMPLATE:
+        return " (--chat-template NAME or FILE takes another)";
+    case CW_EPRE:
+        return " (--pre NAME reads the file with another one's rules)";
+    default:
+        return "";
+    }
+}
+
 int cli_failed(const char *what, const struct cw_err *err) {
+    struct cw_buf line = {0};
     if (err->code == CW_ECANCEL) {
         return CLI_INTERRUPTED;
     }
-    tell("", what, *err->text ? err->text : cw_code_name(err->code));
+    cw_buf_printf(&line, "%s%s", *err->text ? err->text : cw_code_name(err->code),
+                  cli_way_out(err->code));
+    tell("", what, line.data);
+    cw_buf_free(&line);
     return CLI_FAILED;
 }
 

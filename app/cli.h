@@ -82,6 +82,8 @@ bool cli_parse_ids(const char *text, size_t len, int64_t max, struct cw_ids *out
 
 /* Tell an error and return the status for it: CLI_FAILED, or CLI_INTERRUPTED for CW_ECANCEL. */
 int cli_failed(const char *what, const struct cw_err *err);
+/* What an error of this code leaves to try, as " (--option ...)"; "": nothing to name. */
+const char *cli_way_out(int code);
 /* Tell wrong usage, pointing to --help. Returns CLI_USAGE. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Something to know that is no error: "chinwag: note: ...". */

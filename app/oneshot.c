@@ -48,9 +48,9 @@ struct shot {
     enum cw_stop stop;
 };
 
-static void fail(struct shot *t, const char *what, const char *why, size_t n) {
+static void fail(struct shot *t, const char *what, int code, const char *why, size_t n) {
     struct cw_err e;
-    cw_fail(&e, CW_EIO, "%.*s", (int)n, why);
+    cw_fail(&e, code, "%.*s", (int)n, why);
     t->status = cli_failed(what, &e);
     t->done = true;
 }
@@ -186,7 +186,7 @@ static void on_event(struct shot *t, const struct cw_event *ev) {
         start(t);
         break;
     case CW_EV_FAILED:
-        fail(t, "", ev->text, ev->n_text);
+        fail(t, "", ev->u.done.code, ev->text, ev->n_text);
         break;
     case CW_EV_NOTICE:
         cli_note("%.*s", (int)ev->n_text, ev->text);
@@ -202,7 +202,7 @@ static void on_event(struct shot *t, const struct cw_event *ev) {
         t->stop = ev->u.done.stop;
         if (t->stop == CW_STOP_ERROR) {
             cli_finish(); /* what came of the reply */
-            fail(t, "", ev->text, ev->n_text);
+            fail(t, "", ev->u.done.code, ev->text, ev->n_text);
         } else {
             finish(t);
         }
@@ -224,7 +224,7 @@ static void loop(struct shot *t) {
         struct pollfd fds[2] = {{.fd = cw_ring_fd(ring), .events = POLLIN},
                                 {.fd = t->cancelled ? -1 : wake_fd, .events = POLLIN}};
         if (poll(fds, 2, -1) < 0 && errno != EINTR) {
-            fail(t, "poll", strerror(errno), 200);
+            fail(t, "poll", CW_EIO, strerror(errno), 200);
             return;
         }
         if (interrupted && !t->cancelled) {

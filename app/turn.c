@@ -109,6 +109,14 @@ void app_take_back(struct app *a) {
     app_show_notes(a);
 }
 
+/* What went wrong, and what can be done about it. */
+static void tell_failure(struct app *a, const char *intro, int code, const char *why, size_t n) {
+    struct cw_buf text = {0};
+    cw_buf_printf(&text, "%s%.*s%s", intro, (int)n, why, cli_way_out(code));
+    app_tell(a, true, text.data, text.len);
+    cw_buf_free(&text);
+}
+
 /* The question cannot be answered; what waits behind it could likely not either. */
 static void refuse(struct app *a) {
     app_empty_queue(a);
@@ -559,7 +567,7 @@ static void on_done(struct app *a, const struct cw_event *ev) {
         put_window_back(a);
     }
     if (stop == CW_STOP_ERROR && !full) {
-        app_tell(a, true, ev->text, ev->n_text);
+        tell_failure(a, "", ev->u.done.code, ev->text, ev->n_text);
     }
     if (nothing && came_to_nothing) {
         if (stop == CW_STOP_ERROR) {
@@ -631,13 +639,8 @@ static void on_ready(struct app *a) {
     next_in_queue(a);
 }
 
-void app_load_failed(struct app *a, const char *why, size_t n) {
-    static const char intro[] = "The model cannot be used: ";
-    struct cw_buf text = {0};
-    cw_buf_add(&text, intro, sizeof intro - 1);
-    cw_buf_add(&text, why, n);
-    app_tell(a, true, text.data, text.len);
-    cw_buf_free(&text);
+void app_load_failed(struct app *a, int code, const char *why, size_t n) {
+    tell_failure(a, "The model cannot be used: ", code, why, n);
     snprintf(a->failure, sizeof a->failure, "%.*s", (int)n, why);
     a->phase = APP_NO_MODEL;
     a->status.state = UI_STATE_FAILED;
@@ -681,7 +684,7 @@ static void on_event(struct app *a, const struct cw_event *ev) {
         on_ready(a);
         break;
     case CW_EV_FAILED:
-        app_load_failed(a, ev->text, ev->n_text);
+        app_load_failed(a, ev->u.done.code, ev->text, ev->n_text);
         break;
     case CW_EV_NOTICE:
         app_tell(a, false, ev->text, ev->n_text);

@@ -94,6 +94,8 @@ const char *cw_code_name(int code) {
         return "chat template";
     case CW_ENOENT:
         return "not found";
+    case CW_EPRE:
+        return "pre-tokenizer";
     default:
         return "unknown error";
     }

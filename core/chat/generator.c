@@ -166,7 +166,10 @@ static void *generator_thread(void *arg) {
     if (g->load_rc == CW_OK) {
         tell_loaded(g);
     } else if (!atomic_load_explicit(&g->quit, memory_order_acquire)) {
-        cw_event_tell(g, CW_EV_FAILED, 0, g->load_err.text);
+        struct cw_event *ev = cw_event_new(g, CW_EV_FAILED, 0);
+        ev->u.done.code = g->load_err.code;
+        cw_event_set_text(ev, g->load_err.text, strlen(g->load_err.text));
+        cw_ring_push(g->ring, ev, &g->quit);
     }
     while (!atomic_load_explicit(&g->quit, memory_order_acquire)) {
         /* Before looking: what comes from here on interrupts a draft. */

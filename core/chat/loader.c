@@ -16,19 +16,10 @@ static void notice(struct cw_loaded *m, const char *line) {
     cw_buf_add(&m->notices, line, strlen(line) + 1);
 }
 
-void cw_template_fault(struct cw_err *err) {
-    struct cw_err why = *err;
-    if (strncmp(why.text, "template: ", 10) == 0) {
-        cw_fail(err, why.code, "the chat %s (--chat-template NAME or FILE takes another)",
-                why.text);
-    }
-}
-
 static void load_template(struct cw_loaded *m, const char *source, size_t len) {
     m->has_template = true;
     m->template_source = (struct cw_str){source, len};
     if (cw_template_create(&m->tmpl, source, len, &m->template_err) != CW_OK) {
-        cw_template_fault(&m->template_err);
         notice(m, m->template_err.text);
     }
 }
@@ -110,12 +101,11 @@ static const struct recommended {
 
 static bool is_sampling(struct cw_str key) {
     size_t n = sizeof sampling_prefix - 1;
-    return (key.len > n && memcmp(key.data, sampling_prefix, n) == 0) ||
-           cw_str_eq(key, "tokenizer.ggml.suppress_tokens"); /* never to be drawn */
+    return key.len > n && memcmp(key.data, sampling_prefix, n) == 0;
 }
 
 static const struct recommended *find_recommended(struct cw_str key) {
-    size_t n = sizeof sampling_prefix - 1; /* no longer than any key of sampling */
+    size_t n = sizeof sampling_prefix - 1;
     for (size_t i = 0; i < sizeof recommended / sizeof recommended[0]; i++) {
         if (cw_str_eq((struct cw_str){key.data + n, key.len - n}, recommended[i].name)) {
             return &recommended[i];
@@ -125,7 +115,8 @@ static const struct recommended *find_recommended(struct cw_str key) {
 }
 
 bool cw_not_recommended(struct cw_str key) {
-    return is_sampling(key) && find_recommended(key) == NULL;
+    return (is_sampling(key) && find_recommended(key) == NULL) ||
+           cw_str_eq(key, "tokenizer.ggml.suppress_tokens"); /* not to be drawn */
 }
 
 static int take_recommended(struct cw_loaded *m, const struct recommended *r, const char *key,
@@ -152,25 +143,23 @@ static int take_recommended(struct cw_loaded *m, const struct recommended *r, co
     return rc;
 }
 
-/* The keys of general.sampling that can be followed are; the others are told. */
+/* What the file recommends is followed where it can be; the rest is told. */
 static void read_sampling(struct cw_loaded *m) {
     struct cw_buf unknown = {0};
     struct cw_err err, line;
     size_t n_unknown = 0;
     cw_sampling_default(&m->sampling);
     for (size_t i = 0; i < cw_gguf_n_keys(m->gguf); i++) {
-        struct cw_str name = cw_gguf_key_at(m->gguf, i)->name;
-        if (!is_sampling(name)) {
-            continue;
-        }
-        char *key = cw_strndup(name.data, name.len);
-        const struct recommended *r = find_recommended(name);
+        const struct cw_gguf_key *k = cw_gguf_key_at(m->gguf, i);
         double value;
-        if (r == NULL && cw_gguf_number(cw_gguf_key_at(m->gguf, i), &value) && value == 0.0) {
-            /* switched off, as it is here */
-        } else if (r == NULL) {
-            cw_buf_printf(&unknown, "%s%s", n_unknown++ > 0 ? ", " : "", key);
-        } else if (take_recommended(m, r, key, &err) != CW_OK) {
+        char *key = cw_strndup(k->name.data, k->name.len);
+        if (cw_not_recommended(k->name)) {
+            bool off = cw_gguf_number(k, &value) && value == 0.0; /* as it is here */
+            if (!off) {
+                cw_buf_printf(&unknown, "%s%s", n_unknown++ > 0 ? ", " : "", key);
+            }
+        } else if (is_sampling(k->name) &&
+                   take_recommended(m, find_recommended(k->name), key, &err) != CW_OK) {
             cw_fail(&line, CW_EFORMAT, "%s is not used: %s", key, err.text);
             notice(m, line.text);
         }

@@ -37,10 +37,7 @@ int cw_loaded_open(struct cw_loaded *m, const struct cw_generator_options *opt,
                    cw_load_progress *progress, void *arg, struct cw_err *err);
 void cw_loaded_close(struct cw_loaded *m);
 
-/* To an error of the template: that there are others to choose from. */
-void cw_template_fault(struct cw_err *err);
-
-/* Whether a key is one of general.sampling.* that no sampler here follows. */
+/* Whether a key recommends, for sampling, what nothing here follows. */
 bool cw_not_recommended(struct cw_str key);
 
 /* As cw_generator_file_sampling. */

@@ -452,7 +452,7 @@ static size_t stable_length(const char *text, size_t n, bool *sure) {
 }
 
 /* Cut the prompt within the content of its last message, behind what will stay. */
-static void cut_draft(struct cw_prompt *p, int32_t index, bool placeholder, bool *sure) {
+static void cut_draft(struct cw_prompt *p, int32_t index, bool stand_in, bool *sure) {
     size_t k = 0;
     *sure = false;
     while (k < p->n_spans && p->spans[k].message != index) {
@@ -464,7 +464,7 @@ static void cut_draft(struct cw_prompt *p, int32_t index, bool placeholder, bool
         return;
     }
     struct cw_span *s = &p->spans[k];
-    size_t n = placeholder ? 0 : stable_length(p->text + s->begin, s->end - s->begin, sure);
+    size_t n = stand_in ? 0 : stable_length(p->text + s->begin, s->end - s->begin, sure);
     s->end = s->begin + n;
     p->len = s->end;
     p->n_spans = n > 0 ? k + 1 : k;

@@ -265,7 +265,6 @@ static int run_prompt(struct work *w, struct cw_prepared *prompt, struct cw_err 
     struct cw_session *s = g->loaded.session;
     int rc = cw_prompt_prepare(&g->loaded, w->job, prompt, err);
     if (rc != CW_OK) {
-        cw_template_fault(err);
         return rc;
     }
     if (prompt->folded && !g->told_folding) {

@@ -371,8 +371,7 @@ const char *cw_think_doubt(const struct cw_template *t, const char *bos, const c
         return NULL;
     }
     if (!differ(t, bos, eos, OFF, ON)) {
-        return "the chat template has no switch for thinking: /set think and --think change "
-               "nothing";
+        return "the chat template has no switch for thinking: asking for it changes nothing";
     }
     return think < LOW ? NULL
                        : "the chat template knows thinking on and off only: how much is not asked";

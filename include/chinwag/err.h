@@ -25,6 +25,7 @@ enum cw_code {
     CW_EBUSY = -9,      /* a request is already running */
     CW_ETEMPLATE = -10, /* the chat template is broken, unsupported or refused the conversation */
     CW_ENOENT = -11,    /* no such key, tensor, token or file */
+    CW_EPRE = -12,      /* the file's pre-tokenizer is not known; another may be given instead */
 };
 
 struct cw_err {

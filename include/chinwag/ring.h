@@ -19,7 +19,7 @@
 enum cw_event_kind {
     CW_EV_LOADING,  /* u.progress: bytes or steps of the model's load */
     CW_EV_READY,    /* the model can be talked to; text: a line about it */
-    CW_EV_FAILED,   /* loading failed; text; no request will ever be served */
+    CW_EV_FAILED,   /* loading failed; text, u.done.code; no request will ever be served */
     CW_EV_NOTICE,   /* text: something the person should know */
     CW_EV_PROMPT,   /* u.prompt: the prompt is known; evaluation starts */
     CW_EV_PROGRESS, /* u.progress: prompt tokens evaluated */
@@ -71,7 +71,7 @@ struct cw_event {
         } change;
         struct {
             enum cw_stop stop;
-            int code; /* cw_code for CW_STOP_ERROR, its line in text */
+            int code; /* cw_code for CW_STOP_ERROR and CW_EV_FAILED, its line in text */
         } done;
         struct {
             uint64_t serial; /* of the question */

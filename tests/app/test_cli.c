@@ -714,10 +714,29 @@ START_TEST(no_template_or_a_broken_one) {
     driver_run(&d, "", "-m", path, "-p", "hi", NULL);
     ck_assert_int_eq(d.status, 1);
     ck_assert_ptr_nonnull(strstr(d.err_text.data, "fxr"));
+    ck_assert_ptr_nonnull(strstr(d.err_text.data, "(--chat-template NAME or FILE takes another)"));
     driver_free(&d);
     /* ... unless it gets another. */
     driver_run(&d, "", "-m", path, "-p", "hi", "-n", "1", "--chat-template",
                "{{ messages[0].content }}", NULL);
+    driver_expect(&d, 0, NULL);
+}
+END_TEST
+
+/* An unknown pre-tokenizer is refused on every way in, with the way out. */
+START_TEST(an_unknown_pre_tokenizer) {
+    const char *path = tmp_path("pre.gguf");
+    patch(path, "gpt-2", "gpt-9"); /* of tokenizer.ggml.pre */
+    const char *const ways[][6] = {{"-m", path, "-p", "hi", NULL},
+                                   {"tokenize", "-m", path, NULL},
+                                   {"generate", "-m", path, "--tokens", "1", NULL}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        driver_start(&d, ways[i]);
+        driver_finish(&d, "", 0);
+        driver_expect(&d, 1, "pre-tokenizer \"gpt-9\" is not known (--pre NAME reads the file");
+        driver_free(&d);
+    }
+    driver_run(&d, "", "-m", path, "-p", "hi", "-n", "1", "--pre", "gpt-2", NULL);
     driver_expect(&d, 0, NULL);
 }
 END_TEST
@@ -797,6 +816,7 @@ int main(void) {
         {"files", an_unknown_tensor_type, 1},
         {"files", no_vocabulary, 1},
         {"files", no_template_or_a_broken_one, 1},
+        {"files", an_unknown_pre_tokenizer, 1},
         {"files", prompts_longer_than_the_context, 1},
         {"output", output_that_cannot_be_written, 1},
         {"output", standard_input_closed, 1},

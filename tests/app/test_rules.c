@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The rules of the house that a compiler does not keep: who may include curses and readline, in
- * source and in symbols; and that every header compiles alone.
+ * source and in symbols; whose words stand where; and that every header compiles alone.
  */
 #include <check.h>
 #include <dirent.h>
@@ -65,8 +65,8 @@ static const char *source_root(void) {
 
 /* ---- includes ------------------------------------------------------------------------------- */
 
-/* Every #include of the file that matches; the rooms of the repository are given as "core/". */
-static void expect_no_include(const char *path, const char *pattern, const char *why) {
+/* No line of the file matches; in includes the rooms of the repository are given as "core/". */
+static void expect_no_line(const char *path, const char *pattern, const char *why) {
     struct cw_err err;
     regex_t re;
     size_t len;
@@ -91,25 +91,31 @@ static void check_room(const char *room, const char *end) {
     find(dir, end, &files);
     for (size_t i = 0; i < files.n; i++) {
         if (!ends_with(files.v[i], "/ui/term.c")) {
-            expect_no_include(files.v[i], CURSES, "only ui/term.c includes curses");
+            expect_no_line(files.v[i], CURSES, "only ui/term.c includes curses");
         }
         if (!ends_with(files.v[i], "/ui/input.c")) {
-            expect_no_include(files.v[i], READLINE, "only ui/input.c includes readline");
+            expect_no_line(files.v[i], READLINE, "only ui/input.c includes readline");
         }
         if (!strstr(files.v[i], "/core/store/")) {
-            expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*[<\"]sqlite3",
-                              "only core/store includes SQLite");
+            expect_no_line(files.v[i], "^[ \t]*#[ \t]*include[ \t]*[<\"]sqlite3",
+                           "only core/store includes SQLite");
         } else {
-            expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"core/[^s]",
-                              "the store is built on core/base alone");
+            expect_no_line(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"core/[^s]",
+                           "the store is built on core/base alone");
         }
         if (strcmp(room, "core") == 0 || strcmp(room, "include") == 0) {
-            expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"(ui|app)/",
-                              "the core knows neither interface nor program");
+            expect_no_line(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"(ui|app)/",
+                           "the core knows neither interface nor program");
+            expect_no_line(files.v[i], "^[ \t]*[^ \t/*][^\"]*\"[^\"]*(--[a-z]|/set )",
+                           "options and commands are the program's words");
+            if (!strstr(files.v[i], "/core/model/")) {
+                expect_no_line(files.v[i], "\"general\\.architecture\"",
+                               "only core/model knows architectures");
+            }
         }
         if (strcmp(room, "ui") == 0) {
-            expect_no_include(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"(core|app)/",
-                              "the interface knows the core by its public headers only");
+            expect_no_line(files.v[i], "^[ \t]*#[ \t]*include[ \t]*\"(core|app)/",
+                           "the interface knows the core by its public headers only");
         }
     }
     free_paths(&files);

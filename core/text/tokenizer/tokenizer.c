@@ -62,16 +62,13 @@ static int choose_pre(struct cw_tokenizer *t, const struct cw_gguf *g, const cha
         name = (struct cw_str){"gemma4", 6};
     } else if (name.len == 0) {
         cw_vocab_notice(t, "the file names no pre-tokenizer (tokenizer.ggml.pre): \"default\" is "
-                           "used, which may be wrong for it; --pre NAME chooses another");
+                           "used, which may be wrong for it");
         name = (struct cw_str){"default", 7};
     }
     t->pre = cw_pre_find(name);
     if (t->pre == NULL) {
-        return cw_fail(
-            err, CW_EUNSUP,
-            "pre-tokenizer \"%.*s\" is not known; --pre NAME reads the file with another "
-            "one's rules",
-            (int)(name.len < 64 ? name.len : 64), name.data);
+        return cw_fail(err, CW_EPRE, "pre-tokenizer \"%.*s\" is not known",
+                       (int)(name.len < 64 ? name.len : 64), name.data);
     }
     if (t->pre->flags & PRE_TEXT) {
         t->kind = KIND_TEXT_BPE;
